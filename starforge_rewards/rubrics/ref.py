@@ -1,0 +1,77 @@
+"""How a rubric is named: `<owner>/<name>` or, pinned, `<owner>/<name>@<version>`."""
+
+import hashlib
+import json
+import re
+from typing import Self
+
+from pydantic import JsonValue
+
+from starforge_rewards.conversation import Frozen
+from starforge_rewards.errors import InputError
+from starforge_rewards.rubrics.weighted import Rubric
+
+_SEGMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_RESERVED_OWNERS = {"resolve"}
+
+
+class Ref(Frozen):
+    """An owner's rubric, at one version where it is pinned."""
+
+    owner: str
+    name: str
+    version: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read `owner/name` or `owner/name@version`.
+
+        Raises:
+            InputError: a bare name, a path, a reserved owner or a version that is not a number ≥ 1.
+        """
+        path, at, version = text.partition("@")
+        owner, slash, name = path.partition("/")
+        if not slash:
+            raise InputError(f"{text!r} is a bare name: write <owner>/<name>")
+        for what, segment in (("owner", owner), ("name", name)):
+            if not _SEGMENT.fullmatch(segment):
+                raise InputError(
+                    f"{text!r}: the {what} must match [A-Za-z0-9][A-Za-z0-9._-]*, "
+                    "at most 128 characters"
+                )
+        if owner in _RESERVED_OWNERS:
+            raise InputError(f"{text!r}: {owner!r} is reserved and owns no rubric")
+        if at and not (version.isascii() and version.isdigit() and int(version) >= 1):
+            raise InputError(f"{text!r}: a version is a whole number from 1, as in {path}@1")
+        return cls(owner=owner, name=name, version=int(version) if at else None)
+
+    def __str__(self) -> str:
+        return f"{self.owner}/{self.name}" + (f"@{self.version}" if self.version else "")
+
+
+class ResolvedRubric(Frozen):
+    """A rubric as a job uses it: resolved once, pinned for the job's life."""
+
+    ref: Ref | None
+    """None for a rubric given inline or as a file: the digest is then its only identity."""
+    rubric: Rubric
+    digest: str
+
+    @classmethod
+    def pin(cls, rubric: Rubric, ref: Ref | None = None) -> Self:
+        return cls(ref=ref, rubric=rubric, digest=digest(rubric))
+
+    @property
+    def unversioned(self) -> bool:
+        """True where no registry keeps this text under a number."""
+        return self.ref is None or self.ref.version is None
+
+    def __str__(self) -> str:
+        return str(self.ref) if self.ref else f"inline {self.digest[:12]}"
+
+
+def digest(rubric: Rubric) -> str:
+    """Sha256 over what decides a score: scale, levels and criteria; not description, visibility."""
+    content: dict[str, JsonValue] = rubric.model_dump(exclude={"description", "visibility"})
+    canonical = json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()

@@ -1,0 +1,32 @@
+"""What the process environment says (`SF_*`), and where the files that ship with us lie."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Settings(BaseModel):
+    """The `SF_*` variables of one process."""
+
+    model_config = ConfigDict(frozen=True)
+
+    cache_dir: Path
+    """Verdict cache and prepared models (`SF_CACHE_DIR`)."""
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str] = os.environ) -> Self:
+        cache = environ.get("SF_CACHE_DIR") or Path.home() / ".cache" / "starforge_rewards"
+        return cls(cache_dir=Path(cache).expanduser())
+
+
+def shipped(*parts: str) -> Path:
+    """A file that ships with the project: from the wheel where installed, else from the checkout.
+
+    `shipped("configs", "rubrics")` is the folder of the shipped rubrics.
+    """
+    package = Path(__file__).parent
+    wheel = package / "shipped"
+    return (wheel if wheel.is_dir() else package.parent).joinpath(*parts)
