@@ -15,7 +15,6 @@ from pydantic import AfterValidator, Field, StrictInt, model_validator
 
 from starforge_rewards.conversation import Frozen, Rollout, Text
 from starforge_rewards.question import (
-    Answer,
     Cause,
     Choice,
     Evidence,
@@ -296,23 +295,21 @@ def _positive(rubric: Rubric) -> float:
 
 def _on_scale(rubric: Rubric, reply: Reply) -> CriterionScore | NoAnswer:
     """A value outside the scale is a failed judgement: it is never clamped into range."""
-    match reply:
-        case NoAnswer():
-            return reply
-        case Answer(value=None, label=label):
-            return NoAnswer.because("off_scale", f"{label!r} has no value on the scale")
-        case Answer(value=value):
-            low, high = rubric.scale_min, rubric.scale_max
-            slack = (high - low) * 1e-12  # an expectation may round past the end it stands on
-            if not low - slack <= value <= high + slack:
-                return NoAnswer.because("off_scale", f"{value} is outside [{low:g}, {high:g}]")
-            value = min(max(value, low), high)
-            return CriterionScore(
-                value=value,
-                normalized=(value - low) / (high - low),
-                label=reply.label,
-                probabilities=reply.probabilities,
-                mass=reply.mass,
-                reason=reply.reason,
-                origin=reply.origin,
-            )
+    if isinstance(reply, NoAnswer):
+        return reply
+    if reply.value is None:
+        return NoAnswer.because("off_scale", f"{reply.label!r} has no value on the scale")
+    low, high = rubric.scale_min, rubric.scale_max
+    slack = (high - low) * 1e-12  # an expectation may round past the end that it stands on
+    if not low - slack <= reply.value <= high + slack:
+        return NoAnswer.because("off_scale", f"{reply.value} is outside [{low:g}, {high:g}]")
+    value = min(max(reply.value, low), high)
+    return CriterionScore(
+        value=value,
+        normalized=(value - low) / (high - low),
+        label=reply.label,
+        probabilities=reply.probabilities,
+        mass=reply.mass,
+        reason=reply.reason,
+        origin=reply.origin,
+    )

@@ -1,0 +1,135 @@
+"""Files that people write: YAML or JSON mappings and JSONL rows, read into frozen models.
+
+Every problem is an `InputError` that names file, line and field.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+import yaml
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from starforge_rewards.errors import InputError
+
+Model = TypeVar("Model")
+
+
+def read_text(path: Path) -> str:
+    """A file's UTF-8 text.
+
+    Raises:
+        InputError: absent, unreadable or not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError("no such file", file=path) from None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise InputError("not UTF-8: save it as UTF-8", file=path, line=line) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
+
+
+def load(path: Path, model: type[Model] | TypeAdapter[Model]) -> Model:
+    """One YAML (or JSON) document as a model.
+
+    Raises:
+        InputError: unreadable, not YAML, a key twice, or refused by the model.
+    """
+    text = read_text(path)
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        data = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        raise InputError(f"not YAML: {error.problem}", file=path, line=line) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InputError(f"not YAML: {error}", file=path) from None
+    _refuse_repeated_keys(node, path)
+    adapter = model if isinstance(model, TypeAdapter) else TypeAdapter(model)
+    try:
+        return adapter.validate_python(data)
+    except ValidationError as error:
+        loc = error.errors()[0]["loc"]
+        raise InputError.of(error, file=path, line=_line_of(node, loc)) from None
+
+
+def rows(path: Path, model: type[BaseModel]) -> Iterator[tuple[int, BaseModel]]:
+    """The rows of a JSONL file with their line numbers, from 1; blank lines are passed over.
+
+    Raises:
+        InputError: at the first line that is not JSON, or that the model refuses.
+    """
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if not line.isspace():
+                    yield number, _row(line, path, number, model)
+    except FileNotFoundError:
+        raise InputError("no such file", file=path) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
+
+
+def _row(line: bytes, path: Path, number: int, model: type[BaseModel]) -> BaseModel:
+    try:
+        data = json.loads(line, parse_constant=_not_a_number, object_pairs_hook=_unique)
+    except UnicodeDecodeError:
+        raise InputError("not UTF-8: save it as UTF-8", file=path, line=number) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON: {error}", file=path, line=number) from None
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise InputError.of(error, file=path, line=number) from None
+
+
+def _not_a_number(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a JSON number")
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"key {twice!r} is there twice")
+    return data
+
+
+def _refuse_repeated_keys(root: yaml.Node | None, path: Path) -> None:
+    waiting, visited = [root], set[int]()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in visited:
+            continue  # an alias: what it names was looked at
+        visited.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            seen = set[str]()
+            for key, value in node.value:
+                if key.value in seen:
+                    line = key.start_mark.line + 1
+                    said = "this key is there twice"
+                    raise InputError(said, file=path, line=line, field=key.value)
+                seen.add(str(key.value))
+                waiting.append(value)
+        elif isinstance(node, yaml.SequenceNode):
+            waiting.extend(node.value)
+
+
+def _line_of(node: yaml.Node | None, loc: tuple[int | str, ...]) -> int | None:
+    """The line of the deepest step of `loc` that the document has."""
+    line = None
+    for step in loc:
+        if isinstance(node, yaml.MappingNode):
+            found = next((pair for pair in node.value if pair[0].value == step), None)
+            if found is None:
+                continue  # a step that pydantic adds, such as a union's tag
+            line, node = found[0].start_mark.line + 1, found[1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int):
+            node = node.value[step]
+            line = node.start_mark.line + 1
+    return line

@@ -1,0 +1,142 @@
+"""What a person writes to choose a judge: one YAML file, strict, each key with its meaning."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue, TypeAdapter
+
+from starforge_rewards import documents
+from starforge_rewards.conversation import Frozen
+from starforge_rewards.judge.identity import EmptyRule, OverlongRule
+from starforge_rewards.settings import shipped
+
+Role = Literal["training", "evaluation"]
+Seconds = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class Deadlines(Frozen):
+    """Seconds until a question that has no reply becomes `timeout`."""
+
+    training: Seconds = 120
+    evaluation: Seconds = 3600
+
+
+class Common(Frozen):
+    """What every judge has, wherever it runs."""
+
+    min_mass: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """Least raw probability that the labels must hold together; below it: `off_scale`."""
+    empty_response: EmptyRule = "scale_min"
+    overlong: OverlongRule = "fail"
+    reuse: bool = True
+    """Look answers up in the verdict cache, and keep them there."""
+    cache_mb: Count = 1024
+    """Largest size of the verdict cache on disk, in MB."""
+    deadlines: Deadlines = Deadlines()
+
+
+class Pool(Frozen):
+    """How many engines, where, and what happens when one is lost."""
+
+    replicas: Count = 1
+    fronts: Count = 1
+    """Front actors; prompts are sharded over them. One serves thousands of questions a second."""
+    max_in_flight: Count = 256
+    """Questions at one replica at a time; a prompt's next choice takes what is over."""
+    restarts: Annotated[int, Field(ge=0)] = 3
+    """How often Ray starts a lost replica again."""
+    resends: Annotated[int, Field(ge=0)] = 3
+    """How often a question whose replica was lost is sent again before it is `unreachable`."""
+    gpus_per_replica: Annotated[float, Field(ge=0)] = 0
+    cpus_per_replica: Annotated[float, Field(ge=0)] = 0
+    threads: Count | None = None
+    """OMP threads of a replica; default: the machine's cores divided by the replicas."""
+    resources: dict[str, float] = {}
+    """Custom Ray resources that a replica asks for, to place it on chosen nodes."""
+    start_timeout: Seconds = 900
+
+
+class Ray(Frozen):
+    """The cluster to use."""
+
+    address: str | None = None
+    """`auto`, `host:port` or `ray://…`; default: a cluster of this process alone."""
+    namespace: str = "starforge"
+
+
+class VllmJudge(Common):
+    """A model on our own vLLM engines, in Ray actors."""
+
+    kind: Literal["vllm"]
+    model: str
+    """A folder, a Hugging Face name, or `embedded`: the small model that makes all run on a CPU."""
+    revision: str | None = None
+    dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
+    read: Literal["logprobs", "reasoned"] = "logprobs"
+    reason_tokens: Count = 160
+    """Most tokens of a reason, with `read: reasoned`."""
+    engine: dict[str, JsonValue] = {}
+    """Any option of vLLM's `EngineArgs`, by its own name."""
+    env: dict[str, str] = {}
+    """Environment variables of the engine's process, such as `VLLM_…`."""
+    pool: Pool = Pool()
+    ray: Ray = Ray()
+
+
+class EndpointJudge(Common):
+    """Any OpenAI-compatible server."""
+
+    kind: Literal["endpoint"]
+    base_url: str
+    """Up to and with `/v1`."""
+    model: str
+    api_key_env: str | None = None
+    """Name of the environment variable that holds the key; the key is in no file."""
+    read: Literal["logprobs", "text"] = "text"
+    """`logprobs` needs a vLLM server, which takes `logprob_token_ids`."""
+    max_tokens: Count = 512
+    """Most tokens of a reply, with `read: text`."""
+    max_in_flight: Count = 32
+    timeout: Seconds = 60
+    """Of one request."""
+    attempts: Count = 3
+    """How often a question is asked in all, when the server fails or is not reached."""
+
+
+class PoolJudge(Frozen):
+    """A named pool that `starforge judge up` started; its own configuration holds."""
+
+    kind: Literal["pool"]
+    name: str
+    ray: Ray = Ray(address="auto")
+
+
+class ScriptedConfig(Common):
+    """A Python function is the judge: for tests of what stands around one."""
+
+    kind: Literal["scripted"]
+    function: str
+    """`module:function`, from a Question to a label or a Reply."""
+
+
+JudgeConfig = Annotated[
+    VllmJudge | EndpointJudge | PoolJudge | ScriptedConfig, Field(discriminator="kind")
+]
+_ADAPTER: TypeAdapter[VllmJudge | EndpointJudge | PoolJudge | ScriptedConfig] = TypeAdapter(
+    JudgeConfig
+)
+
+
+def load_judge(named: str) -> VllmJudge | EndpointJudge | PoolJudge | ScriptedConfig:
+    """The configuration in a file, of a shipped name (`embedded`) or of a pool (`pool:NAME`).
+
+    Raises:
+        InputError: the file is absent or refused, with its line and field.
+    """
+    if named.startswith("pool:"):
+        return PoolJudge(kind="pool", name=named.removeprefix("pool:"))
+    path = Path(named)
+    if not path.suffix and not path.exists():
+        path = shipped("configs", "judges", f"{named}.yaml")
+    return documents.load(path, _ADAPTER)
