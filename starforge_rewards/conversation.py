@@ -4,9 +4,11 @@ A `Rollout` is one input row. Text with lone surrogates is refused here, with it
 tokenizer and no UTF-8 file can hold it.
 """
 
-from typing import Annotated, Literal
+import json
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, JsonValue, Tag
 
 
 def _encodable(text: str) -> str:
@@ -19,7 +21,19 @@ def _encodable(text: str) -> str:
     return text
 
 
+def _encodable_json(data: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    _encodable(json.dumps(data, ensure_ascii=False))
+    return data
+
+
+def _content_kind(value: object) -> str | None:
+    if isinstance(value, str):
+        return "text"
+    return "messages" if isinstance(value, list | tuple) else None
+
+
 Text = Annotated[str, AfterValidator(_encodable)]
+Json = Annotated[dict[str, JsonValue], AfterValidator(_encodable_json)]
 Role = Literal["system", "user", "assistant", "tool"]
 
 
@@ -27,6 +41,13 @@ class Frozen(BaseModel):
     """A value: cannot change after it is made, and refuses keys that it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def model_copy(self, *, update: Mapping[str, object] | None = None, deep: bool = False) -> Self:
+        """Without what the original has cached, such as a digest of its own content."""
+        copied = super().model_copy(update=update, deep=deep)
+        for cached in copied.__dict__.keys() - type(self).model_fields.keys():
+            del copied.__dict__[cached]
+        return copied
 
 
 class ToolCall(Frozen):
@@ -51,7 +72,14 @@ class Message(Frozen):
         return not self.content.strip() and not self.tool_calls
 
 
-Content = Text | tuple[Message, ...]
+Content = Annotated[
+    Annotated[Text, Tag("text")] | Annotated[tuple[Message, ...], Tag("messages")],
+    Discriminator(
+        _content_kind,
+        custom_error_type="content_type",
+        custom_error_message="must be a text or a list of messages",
+    ),
+]
 
 
 class Rollout(Frozen):
@@ -62,9 +90,9 @@ class Rollout(Frozen):
     response: Content
     reference: Text | None = None
     context: Text | None = None
-    rubric: dict[str, JsonValue] | Text | None = None
+    rubric: Json | Text | None = None
     """This row's own rubric, inline or by reference; otherwise the run's rubric holds."""
-    metadata: dict[str, JsonValue] = {}
+    metadata: Json = {}
 
     @property
     def empty(self) -> bool:

@@ -4,6 +4,7 @@ Every problem is an `InputError` that names file, line and field.
 """
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn, TypeVar
@@ -11,9 +12,10 @@ from typing import NoReturn, TypeVar
 import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from starforge_rewards.errors import InputError
+from starforge_rewards.errors import InputError, first_problem
 
 Model = TypeVar("Model")
+RowModel = TypeVar("RowModel", bound=BaseModel)
 
 
 def read_text(path: Path) -> str:
@@ -23,7 +25,7 @@ def read_text(path: Path) -> str:
         InputError: absent, unreadable or not UTF-8.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InputError("no such file", file=path) from None
     except UnicodeDecodeError as error:
@@ -34,30 +36,22 @@ def read_text(path: Path) -> str:
 
 
 def load(path: Path, model: type[Model] | TypeAdapter[Model]) -> Model:
-    """One YAML (or JSON) document as a model.
+    """One YAML document, or JSON in a file named `.json`, as a model.
 
     Raises:
-        InputError: unreadable, not YAML, a key twice, or refused by the model.
+        InputError: unreadable, not YAML or JSON, a key twice, or refused by the model.
     """
     text = read_text(path)
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        data = yaml.safe_load(text)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise InputError(f"not YAML: {error.problem}", file=path, line=line) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError(f"not YAML: {error}", file=path) from None
-    _refuse_repeated_keys(node, path)
+    node, data = _json(text, path) if path.suffix.lower() == ".json" else _yaml(text, path)
     adapter = model if isinstance(model, TypeAdapter) else TypeAdapter(model)
     try:
         return adapter.validate_python(data)
     except ValidationError as error:
-        loc = error.errors()[0]["loc"]
-        raise InputError.of(error, file=path, line=_line_of(node, loc)) from None
+        line = _line_of(node, first_problem(error, data).loc)
+        raise InputError.of(error, file=path, line=line, data=data) from None
 
 
-def rows(path: Path, model: type[BaseModel]) -> Iterator[tuple[int, BaseModel]]:
+def rows(path: Path, model: type[RowModel]) -> Iterator[tuple[int, RowModel]]:
     """The rows of a JSONL file with their line numbers, from 1; blank lines are passed over.
 
     Raises:
@@ -74,9 +68,41 @@ def rows(path: Path, model: type[BaseModel]) -> Iterator[tuple[int, BaseModel]]:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
 
 
-def _row(line: bytes, path: Path, number: int, model: type[BaseModel]) -> BaseModel:
+def _yaml(text: str, path: Path) -> tuple[yaml.Node | None, object]:
+    """The document with its lines, and its data."""
     try:
-        data = json.loads(line, parse_constant=_not_a_number, object_pairs_hook=_unique)
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        data = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        raise InputError(f"not YAML: {error.problem}", file=path, line=line) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise InputError(f"not YAML: {error.reason}", file=path, line=line) from None
+    # PyYAML's constructors raise LookupError and AttributeError for such as `!!int ''`.
+    except (ValueError, LookupError, AttributeError, RecursionError) as error:
+        raise InputError(f"not YAML: {error}", file=path) from None
+    _refuse_repeated_keys(node, path)
+    return node, data
+
+
+def _json(text: str, path: Path) -> tuple[yaml.Node | None, object]:
+    """JSON is not read as YAML, which has other numbers and no pairs of escaped surrogates."""
+    try:
+        data = _parsed(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"not JSON: {error.msg}", file=path, line=error.lineno) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON: {error}", file=path) from None
+    try:
+        return yaml.compose(text, Loader=yaml.SafeLoader), data
+    except (yaml.YAMLError, RecursionError):
+        return None, data  # tabs, for one: the lines of its fields are not known
+
+
+def _row(line: bytes, path: Path, number: int, model: type[RowModel]) -> RowModel:
+    try:
+        data = _parsed(line.decode("utf-8-sig" if number == 1 else "utf-8"))
     except UnicodeDecodeError:
         raise InputError("not UTF-8: save it as UTF-8", file=path, line=number) from None
     except (ValueError, RecursionError) as error:
@@ -84,7 +110,20 @@ def _row(line: bytes, path: Path, number: int, model: type[BaseModel]) -> BaseMo
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise InputError.of(error, file=path, line=number) from None
+        raise InputError.of(error, file=path, line=number, data=data) from None
+
+
+def _parsed(text: str) -> object:
+    return json.loads(
+        text, parse_constant=_not_a_number, parse_float=_finite, object_pairs_hook=_unique
+    )
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError(f"{number} is too large for a number")
+    return value
 
 
 def _not_a_number(constant: str) -> NoReturn:
@@ -125,9 +164,9 @@ def _line_of(node: yaml.Node | None, loc: tuple[int | str, ...]) -> int | None:
     line = None
     for step in loc:
         if isinstance(node, yaml.MappingNode):
-            found = next((pair for pair in node.value if pair[0].value == step), None)
+            found = next((pair for pair in node.value if pair[0].value == str(step)), None)
             if found is None:
-                continue  # a step that pydantic adds, such as a union's tag
+                break  # a key that is missing, or written otherwise (`0x1`) or merged (`<<`)
             line, node = found[0].start_mark.line + 1, found[1]
         elif isinstance(node, yaml.SequenceNode) and isinstance(step, int):
             node = node.value[step]

@@ -7,11 +7,12 @@ StarforgeError
 └── EngineFailed     an engine or a cluster could not be started or joined             exit 1
 ```
 
+`FieldError` is a `ValueError` that pydantic turns into its own error, and so into `InputError`.
 A judge that could not answer is *not* here: that is a value (`question.NoAnswer`).
 """
 
-from collections.abc import Sequence
-from typing import Self
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Self
 
 from pydantic import ValidationError
 
@@ -38,15 +39,22 @@ class InputError(StarforgeError):
         super().__init__(": ".join(part for part in (place, field, problem) if part))
 
     @classmethod
-    def of(cls, error: ValidationError, *, file: object = None, line: int | None = None) -> Self:
-        """The first problem of a pydantic error, with a readable path to the field."""
-        first, *others = error.errors(include_url=False, include_input=False)
-        problem = first["msg"].removeprefix("Value error, ")
-        if first["type"] == "extra_forbidden":
-            problem = "unknown key: remove it or correct its spelling"
-        if others:
-            problem += f" (and {len(others)} more)"
-        return cls(problem, file=file, line=line, field=field_path(first["loc"]))
+    def of(
+        cls,
+        error: ValidationError,
+        *,
+        file: object = None,
+        line: int | None = None,
+        data: object = None,
+    ) -> Self:
+        """The first problem of a pydantic error, with a readable path to the field.
+
+        `data` is what was refused: with it the path has no step that nobody wrote.
+        """
+        loc, problem = first_problem(error, data)
+        if error.error_count() > 1:
+            problem += f" (and {error.error_count() - 1} more)"
+        return cls(problem, file=file, line=line, field=field_path(loc))
 
 
 class NotFound(StarforgeError):
@@ -55,6 +63,59 @@ class NotFound(StarforgeError):
 
 class EngineFailed(StarforgeError):
     """An engine or a cluster could not be started or joined; the message carries its own words."""
+
+
+class FieldError(ValueError):
+    """Raised by a validator of a whole model for one field in it, at `loc` from that model."""
+
+    def __init__(self, problem: str, *loc: int | str) -> None:
+        self.problem, self.loc = problem, loc
+        super().__init__(f"{field_path(loc)}: {problem}")
+
+
+class Problem(NamedTuple):
+    """What is wrong with the field at `loc`."""
+
+    loc: tuple[int | str, ...]
+    said: str
+
+
+def first_problem(error: ValidationError, data: object = None) -> Problem:
+    """The first problem of a pydantic error; `data` as in `InputError.of`."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    loc, said = first["loc"], first["msg"].removeprefix("Value error, ")
+    context = first.get("ctx", {})
+    match first["type"], context.get("error"):
+        case _, FieldError(problem=said, loc=below):
+            loc += below
+        case "extra_forbidden", _:
+            said = "unknown key: remove it or correct its spelling"
+        case "union_tag_not_found", _:
+            return Problem(
+                (*_written(loc, data), context["discriminator"].strip("'")), "Field required"
+            )
+        case "union_tag_invalid", _:
+            loc += (context["discriminator"].strip("'"),)
+        case "missing", _:
+            return Problem((*_written(loc[:-1], data), loc[-1]), said)
+    return Problem(_written(loc, data), said)
+
+
+def _written(loc: tuple[int | str, ...], data: object) -> tuple[int | str, ...]:
+    """`loc` without the steps that pydantic adds, such as a union's tag: the data has none such."""
+    if data is None:
+        return loc
+    steps: list[int | str] = []
+    for step in loc:
+        match data:
+            case Mapping() if step in data:
+                data = data[step]
+            case list() | tuple() if isinstance(step, int):
+                data = data[step]
+            case _:
+                continue
+        steps.append(step)
+    return tuple(steps)
 
 
 def field_path(loc: Sequence[int | str]) -> str:

@@ -34,12 +34,15 @@ async def score(
             if id(own) not in posers:
                 posers[id(own)] = Poser(own.rubric, str(own))
             questions += posers[id(own)].pose(rollout)
-    replies = iter(await judge.answer(questions) if questions else ())
+    replies = await judge.answer(questions) if questions else []
+    if len(replies) != len(questions):
+        raise ValueError(f"{len(replies)} replies to {len(questions)} questions: not one for each")
+    remaining = iter(replies)
     results: list[Score | Unscored] = []
     for own, rollout in zip(each, rollouts, strict=True):
         if not rollout.empty:
             count = len(own.rubric.criteria)
-            results.append(tally(own.rubric, list(islice(replies, count))))
+            results.append(tally(own.rubric, list(islice(remaining, count))))
         elif judge.identity.empty_response == "scale_min":
             results.append(lowest(own.rubric))
         else:

@@ -7,12 +7,15 @@ from pydantic import Field, JsonValue, TypeAdapter
 
 from starforge_rewards import documents
 from starforge_rewards.conversation import Frozen
+from starforge_rewards.errors import InputError
 from starforge_rewards.judge.identity import EmptyRule, OverlongRule
 from starforge_rewards.settings import shipped
 
 Role = Literal["training", "evaluation"]
-Seconds = Annotated[float, Field(gt=0)]
-Count = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
+Amount = Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1, strict=True)]
+Times = Annotated[int, Field(ge=0, strict=True)]
 
 
 class Deadlines(Frozen):
@@ -25,7 +28,7 @@ class Deadlines(Frozen):
 class Common(Frozen):
     """What every judge has, wherever it runs."""
 
-    min_mass: Annotated[float, Field(ge=0, le=1)] = 0.5
+    min_mass: Annotated[float, Field(ge=0, le=1, strict=True)] = 0.5
     """Least raw probability that the labels must hold together; below it: `off_scale`."""
     empty_response: EmptyRule = "scale_min"
     overlong: OverlongRule = "fail"
@@ -44,15 +47,15 @@ class Pool(Frozen):
     """Front actors; prompts are sharded over them. One serves thousands of questions a second."""
     max_in_flight: Count = 256
     """Questions at one replica at a time; a prompt's next choice takes what is over."""
-    restarts: Annotated[int, Field(ge=0)] = 3
+    restarts: Times = 3
     """How often Ray starts a lost replica again."""
-    resends: Annotated[int, Field(ge=0)] = 3
+    resends: Times = 3
     """How often a question whose replica was lost is sent again before it is `unreachable`."""
-    gpus_per_replica: Annotated[float, Field(ge=0)] = 0
-    cpus_per_replica: Annotated[float, Field(ge=0)] = 0
+    gpus_per_replica: Amount = 0
+    cpus_per_replica: Amount = 0
     threads: Count | None = None
     """OMP threads of a replica; default: the machine's cores divided by the replicas."""
-    resources: dict[str, float] = {}
+    resources: dict[str, Amount] = {}
     """Custom Ray resources that a replica asks for, to place it on chosen nodes."""
     start_timeout: Seconds = 900
 
@@ -96,7 +99,13 @@ class EndpointJudge(Common):
     read: Literal["logprobs", "text"] = "text"
     """`logprobs` needs a vLLM server, which takes `logprob_token_ids`."""
     max_tokens: Count = 512
-    """Most tokens of a reply, with `read: text`."""
+    """Most tokens of a reply, with `read: text`; twice as many where a first reply is cut off."""
+    json_schema: bool = True
+    """With `read: text`, have the server hold the reply to the verdict's JSON schema. Set it to
+    false where a server refuses `response_format`; the reply is read as strictly either way."""
+    body: dict[str, JsonValue] = {}
+    """Fields laid over a request's body, by the server's own names; null leaves one of ours out.
+    The model, the messages and what a `logprobs` read needs cannot be changed."""
     max_in_flight: Count = 32
     timeout: Seconds = 60
     """Of one request."""
@@ -120,23 +129,21 @@ class ScriptedConfig(Common):
     """`module:function`, from a Question to a label or a Reply."""
 
 
-JudgeConfig = Annotated[
-    VllmJudge | EndpointJudge | PoolJudge | ScriptedConfig, Field(discriminator="kind")
-]
-_ADAPTER: TypeAdapter[VllmJudge | EndpointJudge | PoolJudge | ScriptedConfig] = TypeAdapter(
-    JudgeConfig
-)
+AnyJudge = VllmJudge | EndpointJudge | PoolJudge | ScriptedConfig
+_ADAPTER: TypeAdapter[AnyJudge] = TypeAdapter(Annotated[AnyJudge, Field(discriminator="kind")])
 
 
-def load_judge(named: str) -> VllmJudge | EndpointJudge | PoolJudge | ScriptedConfig:
+def load_judge(named: str) -> AnyJudge:
     """The configuration in a file, of a shipped name (`embedded`) or of a pool (`pool:NAME`).
 
     Raises:
-        InputError: the file is absent or refused, with its line and field.
+        InputError: the file is absent or refused, with its line and field, or NAME is empty.
     """
     if named.startswith("pool:"):
-        return PoolJudge(kind="pool", name=named.removeprefix("pool:"))
+        if not (name := named.removeprefix("pool:")):
+            raise InputError(f"{named!r}: write the pool's name after the colon")
+        return PoolJudge(kind="pool", name=name)
     path = Path(named)
-    if not path.suffix and not path.exists():
+    if not path.suffix and not path.is_file():
         path = shipped("configs", "judges", f"{named}.yaml")
     return documents.load(path, _ADAPTER)

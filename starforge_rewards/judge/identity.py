@@ -1,6 +1,7 @@
 """Who answered: everything that changes a judge's answers, so that no score mixes two judges."""
 
 import hashlib
+import json
 from functools import cached_property
 from typing import Literal
 
@@ -37,7 +38,9 @@ class JudgeIdentity(Frozen):
 
     @cached_property
     def digest(self) -> str:
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+        # Options are sorted: whoever writes, sends or stores them may change their order.
+        text = json.dumps(self.model_dump(mode="json"), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def verified(self) -> bool:

@@ -9,6 +9,7 @@ import hashlib
 import re
 import string
 from collections.abc import Iterator
+from itertools import chain, count
 from typing import NamedTuple
 
 from starforge_rewards.conversation import Content, Message
@@ -25,8 +26,12 @@ REASON = "Reason: "
 SLOTS = ("Score: ", "Score:\n", "")
 """What the assistant's turn is pre-filled with; the next token is the verdict."""
 
+LAYOUT = "slot-1"
+"""Version of how the slot judge chooses pieces, slot and shown labels; raise it with any change."""
+
 _TURN = "--- turn {number}: {role} ---"
-_TURN_MARK = "--- turn "
+_MARK = re.compile(r"[\s\\]*(?:-{2,}\s*turn|tool\s+(?:call|result))\b", re.IGNORECASE)
+"""What begins like the start of a turn, a tool call or its result."""
 
 
 class Piece(NamedTuple):
@@ -50,20 +55,26 @@ def criterion(instruction: str, choices: tuple[Choice, ...], shown: tuple[str, .
     """The text after the evidence: what is asked, and the answers as the judge is shown them."""
     lines = []
     for choice, label in zip(choices, shown, strict=True):
-        said = [] if choice.label == label else [choice.label]
-        lines.append(" = ".join([label, ": ".join(said + [choice.meaning] * bool(choice.meaning))]))
-    answers = "\n".join(line.removesuffix(" = ") for line in lines)
+        own = "" if choice.label == label else choice.label
+        said = ": ".join(text for text in (own, choice.meaning) if text)
+        lines.append(f"{label} = {said}" if said else label)
     # One pass: a brace inside the instruction or an answer is never filled in again.
-    return CRITERION.format(instruction=instruction, answers=answers)
+    return CRITERION.format(instruction=instruction, answers="\n".join(lines))
 
 
 def alphabets(choices: tuple[Choice, ...]) -> Iterator[tuple[str, ...]]:
-    """Label sets that a judge may be shown, best first: own digits, counted digits, letters."""
+    """Label sets that a judge may be shown, best first: own digits, counted digits, letters.
+
+    Never a digit that is another choice's own label: on 1 to 10, "7" could be meant as either.
+    """
     own = tuple(choice.label for choice in choices)
+    counted = tuple(string.digits[: len(own)])
     if all(len(label) == 1 and label.isascii() and label.isdigit() for label in own):
         yield own
-    elif len(own) <= len(string.digits):
-        yield tuple(string.digits[: len(own)])
+    elif len(counted) == len(own) and all(
+        digit == label or digit not in own for digit, label in zip(counted, own, strict=True)
+    ):
+        yield counted
     if len(own) <= len(string.ascii_letters):
         yield tuple((string.ascii_uppercase + string.ascii_lowercase)[: len(own)])
 
@@ -79,31 +90,28 @@ def _turn(number: int, message: Message) -> str:
     lines = [_TURN.format(number=number, role=message.role)]
     lines += [_unmarked(message.content)] if message.content else []
     for call in message.tool_calls:
-        lines.append(f"tool call {call.name} [{call.status}] {_unmarked(call.arguments)}")
+        name = " ".join(call.name.split())
+        lines.append(f"tool call {name} [{call.status}] {_unmarked(call.arguments)}")
         if call.result is not None:
             lines.append(f"tool result: {_unmarked(call.result)}")
     return "\n".join(lines)
 
 
 def _unmarked(text: str) -> str:
-    """Text in which no line can pass for the start of a turn."""
-    if _TURN_MARK not in text:
-        return text
-    return "\n".join(
-        "\\" + line if line.lstrip("\\ \t").startswith(_TURN_MARK) else line
-        for line in text.splitlines()
+    """Text in which no line can pass for one of the marks that `_turn` writes."""
+    return "".join(
+        "\\" + line if _MARK.match(line) else line for line in text.splitlines(keepends=True)
     )
 
 
 def _free_tag(part: Part, content: str) -> str:
-    """The part's name, with a number where the content holds such a tag itself, in any case."""
-    taken = re.findall(rf"</?{re.escape(part.name)}(?:-([0-9]{{1,9}}))?", content, re.IGNORECASE)
-    if not taken:
-        return part.name
-    return f"{part.name}-{1 + max(int(number or 1) for number in taken)}"
+    """The part's name, numbered where the content holds such a tag itself, in any case."""
+    tags = set(re.findall(rf"<[\s/]*{re.escape(part.name)}(-[0-9]+)?", content, re.IGNORECASE))
+    free = (suffix for suffix in chain([""], (f"-{n}" for n in count(2))) if suffix not in tags)
+    return part.name + next(free)
 
 
 TEMPLATE_DIGEST = hashlib.sha256(
     "\0".join([SYSTEM, CRITERION, REASON, *SLOTS, _TURN, "tool call", "tool result"]).encode()
 ).hexdigest()
-"""Changes with the prompt's words; how the pieces are put together is `slot.LAYOUT`."""
+"""Changes with the prompt's words; how the pieces are put together is `LAYOUT`."""

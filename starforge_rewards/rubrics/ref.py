@@ -12,6 +12,7 @@ from starforge_rewards.errors import InputError
 from starforge_rewards.rubrics.weighted import Rubric
 
 _SEGMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_VERSION = re.compile(r"[1-9][0-9]{0,8}")
 _RESERVED_OWNERS = {"resolve"}
 
 
@@ -41,7 +42,7 @@ class Ref(Frozen):
                 )
         if owner in _RESERVED_OWNERS:
             raise InputError(f"{text!r}: {owner!r} is reserved and owns no rubric")
-        if at and not (version.isascii() and version.isdigit() and int(version) >= 1):
+        if at and not _VERSION.fullmatch(version):
             raise InputError(f"{text!r}: a version is a whole number from 1, as in {path}@1")
         return cls(owner=owner, name=name, version=int(version) if at else None)
 

@@ -11,9 +11,10 @@ from typing import Annotated, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AfterValidator, Field, StrictInt, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, model_validator
 
 from starforge_rewards.conversation import Frozen, Rollout, Text
+from starforge_rewards.errors import FieldError
 from starforge_rewards.question import (
     Cause,
     Choice,
@@ -34,6 +35,13 @@ def _stripped(text: str) -> str:
     return stripped
 
 
+def _labelled(anchors: object) -> object:
+    """YAML reads the key `5:` as a number; a level's label is text."""
+    if not isinstance(anchors, dict):
+        return anchors
+    return {str(k) if type(k) is int else k: v for k, v in anchors.items()}
+
+
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Named = Annotated[Text, AfterValidator(_stripped)]
 
@@ -45,7 +53,7 @@ class Criterion(Frozen):
     weight: Finite
     """Negative = a penalty, asked like any other; zero = reported and not counted."""
     description: Text = ""
-    anchors: dict[Text, Text] = {}
+    anchors: Annotated[dict[Text, Text], BeforeValidator(_labelled)] = {}
     """What single levels mean, by level label ("0", "5")."""
 
 
@@ -64,16 +72,18 @@ class Rubric(Frozen):
     @model_validator(mode="after")
     def _scale(self) -> Self:
         if ("scale_min" in self.model_fields_set) != ("scale_max" in self.model_fields_set):
-            raise ValueError("scale_min and scale_max: give both or neither (0 and 1)")
+            alone = "scale_min" if "scale_min" in self.model_fields_set else "scale_max"
+            raise FieldError("give scale_min and scale_max, or neither (0 and 1)", alone)
         if not self.scale_min < self.scale_max:
-            raise ValueError(
-                f"scale_min {self.scale_min:g} must be below scale_max {self.scale_max:g}"
-            )
-        if not math.isfinite(self.scale_max - self.scale_min):
-            raise ValueError("scale_max - scale_min is too large for a number")
+            raise FieldError(f"must be below scale_max {self.scale_max:g}", "scale_min")
+        if not math.isfinite((self.scale_max - self.scale_min) * MAX_LEVELS):
+            raise FieldError("is too far above scale_min for a number", "scale_max")
         labels = [choice.label for choice in levels_of(self)]
         if len(set(labels)) < len(labels):
-            raise ValueError(f"{len(labels)} levels cannot be told apart on so narrow a scale")
+            field = "levels" if self.levels else "scale_max"
+            raise FieldError(
+                f"{len(labels)} levels cannot be told apart on so narrow a scale", field
+            )
         return self
 
     @model_validator(mode="after")
@@ -81,19 +91,17 @@ class Rubric(Frozen):
         names = [criterion.name for criterion in self.criteria]
         for index, name in enumerate(names):
             if name in names[:index]:
-                raise ValueError(f"criteria[{index}].name: {name!r} is there twice")
-        weights = [criterion.weight for criterion in self.criteria]
-        if not any(weight > 0 for weight in weights):
-            raise ValueError("criteria: at least one weight must be above zero")
-        if not math.isfinite(sum(map(abs, weights))):
-            raise ValueError("criteria: the weights add up to more than a number holds")
+                raise FieldError(f"{name!r} is there twice", "criteria", index, "name")
+        if not (positive := _positive(self)):
+            raise FieldError("at least one weight must be above zero", "criteria")
+        if not math.isfinite(sum(abs(c.weight) for c in self.criteria) / positive):
+            raise FieldError("the weights are too large or too unlike for a number", "criteria")
         labels = [choice.label for choice in levels_of(self)]
         for index, criterion in enumerate(self.criteria):
             for anchor in criterion.anchors:
                 if anchor not in labels:
-                    raise ValueError(
-                        f"criteria[{index}].anchors.{anchor}: the levels are {', '.join(labels)}"
-                    )
+                    said = f"{anchor!r} is no level: the levels are {', '.join(labels)}"
+                    raise FieldError(said, "criteria", index, "anchors", anchor)
         return self
 
 
@@ -146,7 +154,11 @@ def levels_of(rubric: Rubric) -> tuple[Choice, ...]:
     whole = low.is_integer() and high.is_integer() and high - low <= 9
     n = rubric.levels or (int(high - low) + 1 if whole else 10)
     values = [low + (high - low) * i / (n - 1) for i in range(n - 1)] + [high]
-    return tuple(Choice(label=f"{value:.6g}", value=value) for value in values)
+    return tuple(Choice(label=_label(value, high - low), value=value) for value in values)
+
+
+def _label(value: float, span: float) -> str:
+    return "0" if abs(value) < span * 1e-9 else f"{value:.6g}"  # not -5.55112e-17
 
 
 def choices_of(rubric: Rubric, criterion: Criterion) -> tuple[Choice, ...]:
@@ -224,7 +236,7 @@ def tally(rubric: Rubric, replies: Sequence[Reply]) -> Score | Unscored:
     raw = gained / _positive(rubric)
     normalized = min(max(raw, 0.0), 1.0)
     return Score(
-        total=rubric.scale_min + (rubric.scale_max - rubric.scale_min) * normalized,
+        total=_total(rubric, normalized),
         normalized=normalized,
         raw=raw,
         criteria=answered,
@@ -264,7 +276,7 @@ def tally_bulk(rubric: Rubric, values: NDArray[np.float64], block: int = 4096) -
     low, span = rubric.scale_min, rubric.scale_max - rubric.scale_min
     raw = np.zeros(rollouts)
     for start in range(0, rollouts, block):
-        columns = np.ascontiguousarray(values[start : start + block].T, dtype=np.float64)
+        columns = np.array(values[start : start + block].T, dtype=np.float64, order="C")  # a copy
         if _outside(columns, low, rubric.scale_max):
             raise ValueError(f"a value of rows {start}-{start + block} is outside the scale")
         columns -= low
@@ -276,7 +288,14 @@ def tally_bulk(rubric: Rubric, values: NDArray[np.float64], block: int = 4096) -
                 gained += column
     raw /= _positive(rubric)
     normalized = np.clip(raw, 0.0, 1.0)
-    return Totals(total=low + span * normalized, normalized=normalized, raw=raw)
+    total = np.minimum(low + span * normalized, rubric.scale_max)
+    return Totals(total=total, normalized=normalized, raw=raw)
+
+
+def _total(rubric: Rubric, normalized: float) -> float:
+    """On the scale; min + (max - min) may round to just above max."""
+    span = rubric.scale_max - rubric.scale_min
+    return min(rubric.scale_min + span * normalized, rubric.scale_max)
 
 
 def _outside(values: NDArray[np.float64], low: float, high: float) -> bool:
@@ -300,7 +319,7 @@ def _on_scale(rubric: Rubric, reply: Reply) -> CriterionScore | NoAnswer:
     if reply.value is None:
         return NoAnswer.because("off_scale", f"{reply.label!r} has no value on the scale")
     low, high = rubric.scale_min, rubric.scale_max
-    slack = (high - low) * 1e-12  # an expectation may round past the end that it stands on
+    slack = max(abs(low), abs(high)) * 1e-12  # an expectation may round past the end of the scale
     if not low - slack <= reply.value <= high + slack:
         return NoAnswer.because("off_scale", f"{reply.value} is outside [{low:g}, {high:g}]")
     value = min(max(reply.value, low), high)

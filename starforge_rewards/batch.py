@@ -1,0 +1,212 @@
+"""Scores a whole file of rollouts: one result per row, in input order, resumable after a kill."""
+
+import asyncio
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from starforge_rewards.conversation import Frozen
+from starforge_rewards.errors import InputError, NotFound
+from starforge_rewards.journal import Journal
+from starforge_rewards.judge.protocol import Judge
+from starforge_rewards.registry.folder import RowRubrics
+from starforge_rewards.rollouts import Row
+from starforge_rewards.rubrics.ref import ResolvedRubric
+from starforge_rewards.rubrics.weighted import CriterionScore, Score, Unscored
+from starforge_rewards.scoring import score
+
+_MOST_TOGETHER = 32
+"""Rollouts that are scored and kept together."""
+_UNDER_WAY = 128
+"""Such groups under way at a time: enough to keep engines busy, and bounded in memory."""
+
+
+class Result(Frozen):
+    """One row of results; every row has every key."""
+
+    id: str
+    outcome: Literal["scored", "unscored"]
+    total: float | None = None
+    normalized: float | None = None
+    raw: float | None = None
+    cause: str | None = None
+    detail: str = ""
+    missing: tuple[str, ...] = ()
+    decided: str | None = None
+    criteria: dict[str, CriterionScore]
+    unanswered: dict[str, str] = {}
+    rubric: str | None
+    """Its reference, or null for a rubric given inline or as a file."""
+    rubric_digest: str
+    unversioned: bool
+    judge: str
+    """Digest of the judge's identity."""
+
+
+class Task(NamedTuple):
+    """A row and the rubric that holds for it."""
+
+    row: Row
+    rubric: ResolvedRubric
+
+
+class Outcome(NamedTuple):
+    """How a file came out."""
+
+    rows: int
+    scored: int
+    unscored: dict[str, int]
+    """Rows without a score, by cause."""
+    resumed: int
+    """Rows that an earlier, interrupted run had scored."""
+
+
+def assign(
+    rows: Sequence[Row], rubric: ResolvedRubric | None, own: RowRubrics, file: Path
+) -> list[Task]:
+    """The rubric of each row: its own, else the run's.
+
+    Raises:
+        InputError: a row's rubric is refused or absent, or it has none and the run neither.
+    """
+    tasks = []
+    for row in rows:
+        try:
+            holds = rubric if row.rollout.rubric is None else own.of(row.rollout.rubric)
+        except InputError as error:
+            raise InputError(error.problem, file=file, line=row.line, field=error.field) from None
+        except NotFound as error:
+            raise InputError(str(error), file=file, line=row.line, field="rubric") from None
+        if holds is None:
+            said = "the row has no rubric of its own: give one for the run with --rubric"
+            raise InputError(said, file=file, line=row.line, field="rubric")
+        tasks.append(Task(row, holds))
+    return tasks
+
+
+async def score_file(
+    tasks: Sequence[Task],
+    judge: Judge,
+    out: Path,
+    advance: Callable[[int], None] = lambda _rows: None,
+) -> Outcome:
+    """Score rows into a JSONL file; what a killed run had scored is not asked again.
+
+    Args:
+        tasks: rows with their rubrics.
+        judge: who answers.
+        out: the results, written whole at the end; until then they are in `<out>.journal`.
+        advance: told how many more rows are done.
+
+    Raises:
+        InputError: `out` is another thing than results, or holds another job's unfinished ones.
+    """
+    refuse_foreign(out)
+    with Journal(out.with_name(out.name + ".journal"), _job(tasks, judge)) as journal:
+        kept = {i for i, row in journal.rows() if json.loads(row)["outcome"] == "scored"}
+        advance(len(kept))
+        places = asyncio.Semaphore(_UNDER_WAY)
+
+        async def score_some(indexes: Sequence[int]) -> None:
+            try:
+                await _score_group(tasks, indexes, judge, journal)
+            finally:
+                places.release()
+            advance(len(indexes))
+
+        async with asyncio.TaskGroup() as group:
+            for some in _groups([i for i in range(len(tasks)) if i not in kept]):
+                await places.acquire()
+                group.create_task(score_some(some))
+        causes = Counter(_cause(row) for _, row in journal.rows())
+        journal.finish(out)
+    scored = causes.pop(None, 0)
+    unscored = {str(cause): count for cause, count in causes.items()}
+    return Outcome(len(tasks), scored, unscored, len(kept))
+
+
+async def _score_group(
+    tasks: Sequence[Task], indexes: Sequence[int], judge: Judge, journal: Journal
+) -> None:
+    some = [tasks[index] for index in indexes]
+    scores = await score([t.rubric for t in some], [t.row.rollout for t in some], judge)
+    for index, task, result in zip(indexes, some, scores, strict=True):
+        journal.add(index, result_of(task, result, judge.identity.digest).model_dump_json())
+
+
+def result_of(task: Task, result: Score | Unscored, judge: str) -> Result:
+    """The row that is written for a result."""
+    about = {
+        "id": task.row.id,
+        "rubric": str(task.rubric.ref) if task.rubric.ref else None,
+        "rubric_digest": task.rubric.digest,
+        "unversioned": task.rubric.unversioned,
+        "judge": judge,
+    }
+    match result:
+        case Score():
+            return Result(
+                **about,
+                outcome="scored",
+                total=result.total,
+                normalized=result.normalized,
+                raw=result.raw,
+                decided=result.decided,
+                criteria=result.criteria,
+                unanswered=result.unanswered,
+            )
+        case Unscored():
+            return Result(
+                **about,
+                outcome="unscored",
+                cause=result.cause,
+                detail=result.detail,
+                missing=result.missing,
+                criteria=result.answered,
+            )
+
+
+def refuse_foreign(out: Path) -> None:
+    """Results may be replaced by new ones; any other file is left alone.
+
+    Raises:
+        InputError: the file is there and holds something else.
+    """
+    if not out.exists():
+        return
+    try:
+        with out.open(encoding="utf-8") as file:
+            first = file.readline()
+        if not first or {"outcome", "rubric_digest", "judge"} <= json.loads(first).keys():
+            return
+    except (OSError, ValueError, AttributeError):
+        pass
+    raise InputError("exists and holds no results: name another file with --out", file=out)
+
+
+def _job(tasks: Sequence[Task], judge: Judge) -> dict[str, str]:
+    rows, rubrics = hashlib.sha256(), hashlib.sha256()
+    for task in tasks:
+        rows.update(task.row.id.encode() + task.row.rollout.model_dump_json().encode())
+        rubrics.update(task.rubric.digest.encode())
+    return {
+        "rollouts": rows.hexdigest(),
+        "rubrics": rubrics.hexdigest(),
+        "judge": judge.identity.digest,
+        "form": "1",
+    }
+
+
+def _groups(indexes: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Small enough that progress shows, large enough that a call carries a batch."""
+    size = max(1, min(_MOST_TOGETHER, len(indexes) // 50))
+    for start in range(0, len(indexes), size):
+        yield indexes[start : start + size]
+
+
+def _cause(row: str) -> str | None:
+    cause: str | None = json.loads(row)["cause"]
+    return cause

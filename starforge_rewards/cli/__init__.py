@@ -1,0 +1,1 @@
+"""The command `starforge`: thin, each file one command or one group of them."""

@@ -1,0 +1,40 @@
+"""The command's entry: gathers the commands and turns errors into exit codes."""
+
+import sys
+
+import typer
+
+from starforge_rewards import __version__
+from starforge_rewards.cli import demo, judge, score
+from starforge_rewards.cli.screen import explain, out
+
+app = typer.Typer(
+    name="starforge",
+    help="One versioned rubric as training reward, benchmark and safety evaluation.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("demo")(demo.demo)
+app.command("score")(score.score)
+app.add_typer(judge.app, name="judge")
+
+
+@app.callback(invoke_without_command=True)
+def options(
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+) -> None:
+    """One versioned rubric as training reward, benchmark and safety evaluation."""
+    if version:
+        out.print(__version__)
+        raise typer.Exit
+
+
+def run() -> None:
+    """Run the command line; expected problems are one line and an exit code, never a traceback."""
+    try:
+        app()
+    except BaseException as error:  # a group of ours may come from any task
+        if isinstance(error, SystemExit):
+            raise
+        sys.exit(explain(error))

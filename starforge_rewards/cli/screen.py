@@ -1,0 +1,70 @@
+"""What commands print, and how they end: 0 done, 1 the thing asked about is not so, 2 bad input."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from starforge_rewards.errors import InputError, NotFound, StarforgeError
+
+out = Console(highlight=False)
+"""Results."""
+err = Console(stderr=True, highlight=False)
+"""Progress and problems, so that results can be piped."""
+
+
+def tell(said: str) -> None:
+    """A sentence for a person who waits."""
+    err.print(f"[dim]{escape(said)}[/dim]")
+
+
+def print_json(data: Mapping[str, object]) -> None:
+    """For machines: one JSON object on one line."""
+    out.print(json.dumps(data), soft_wrap=True, markup=False)
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar with count, time and time left; what it yields moves it on by so many."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=err) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda more: bar.advance(task, more)
+
+
+def explain(error: BaseException) -> int:
+    """Print a problem in one line for each and give the exit code that it means."""
+    code = 0
+    for one in _leaves(error):
+        if isinstance(one, KeyboardInterrupt):
+            err.print("interrupted: what is done is kept; the same command goes on from there")
+            return 130
+        if not isinstance(one, StarforgeError):
+            raise error
+        err.print(f"[red]error:[/red] {escape(str(one))}", soft_wrap=True)
+        code = max(code, 2 if isinstance(one, InputError | NotFound) else 1)
+    return code
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for one in error.exceptions:
+            yield from _leaves(one)
+    else:
+        yield error

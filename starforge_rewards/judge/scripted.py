@@ -1,0 +1,102 @@
+"""A function is the judge: for tests of what stands around a judge, yours and ours.
+
+It is no stand-in for a model's judgement. A function that raises is a mistake in a test, so what it
+raises goes through as it is and becomes no `NoAnswer`; return one to play a judge that failed.
+"""
+
+import asyncio
+import importlib
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+
+from starforge_rewards.errors import InputError
+from starforge_rewards.judge.config import Common
+from starforge_rewards.judge.identity import JudgeIdentity
+from starforge_rewards.question import Answer, NoAnswer, Question, Reply, chosen
+
+Scripted = Callable[[Question], str | Reply | Awaitable[str | Reply]]
+
+_RULES = Common()
+
+
+class ScriptedJudge:
+    """Answers with what a function returns: a choice's label, or a whole reply."""
+
+    def __init__(
+        self, function: Scripted, *, name: str = "scripted", rules: Common = _RULES
+    ) -> None:
+        """The judge that `function` is.
+
+        Args:
+            function: from a question to one of its labels or to a reply; may be async.
+            name: part of the identity; two functions with one name are taken for one judge.
+            rules: what any judge declares; of it the identity takes `min_mass`, `empty_response`
+                and `overlong`.
+        """
+        self.asked: list[Question] = []
+        """Every question so far, in order."""
+        self.identity = JudgeIdentity(
+            model=name,
+            weights="scripted",
+            engine="scripted",
+            options={"name": name},
+            read="text",
+            layout="scripted",
+            template="scripted",
+            min_mass=rules.min_mass,
+            empty_response=rules.empty_response,
+            overlong=rules.overlong,
+        )
+        self._function = function
+
+    async def answer(self, questions: Sequence[Question]) -> list[Reply]:
+        """One reply for each question, in order; async functions run all at once.
+
+        Raises:
+            ExceptionGroup: an async function raised.
+            InputError: the function returned something else than a label or a reply.
+        """
+        self.asked += questions
+        said = [self._function(question) for question in questions]
+        async with asyncio.TaskGroup() as group:
+            waiting = {
+                index: group.create_task(_awaited(each))
+                for index, each in enumerate(said)
+                if inspect.isawaitable(each)
+            }
+        said = [waiting[i].result() if i in waiting else each for i, each in enumerate(said)]
+        return [self._reply(q, each) for q, each in zip(questions, said, strict=True)]
+
+    def _reply(self, question: Question, said: object) -> Reply:
+        match said:
+            case str():
+                return chosen(question, said)
+            case Answer() | NoAnswer():
+                return said
+        kind = type(said).__name__
+        raise InputError(f"{self.identity.model} returned {kind}, not a label or a Reply")
+
+
+def load_function(named: str) -> Scripted:
+    """The function that `module:function` names.
+
+    Raises:
+        InputError: it is written otherwise, does not import, or is not there.
+    """
+    module_name, _, name = named.partition(":")
+    if not module_name or not name:
+        raise InputError(f"{named!r} is not of the form module:function", field="function")
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:  # a border: importing runs code that is not ours
+        problem = f"cannot import {module_name}: {type(error).__name__}: {error}"
+        raise InputError(problem, field="function") from error
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise InputError(f"{module_name} has no function {name}", field="function")
+    scripted: Scripted = function
+    return scripted
+
+
+async def _awaited(said: Awaitable[str | Reply]) -> str | Reply:
+    return await said

@@ -1,0 +1,1 @@
+"""Rubrics as owned objects. With no server, a folder serves them read-only."""
