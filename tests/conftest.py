@@ -1,4 +1,4 @@
-"""What tests share: the embedded model, prepared once and kept for the next run."""
+"""What tests share: models, prepared once and kept for the next run, and a quiet environment."""
 
 from pathlib import Path
 
@@ -6,9 +6,16 @@ import pytest
 
 from starforge_rewards.engine import embedded
 from starforge_rewards.settings import Settings
+from tests import tiny_model
 
 
 @pytest.fixture(scope="session")
 def embedded_model() -> Path:
     """The model's folder, in the cache of this machine (`SF_CACHE_DIR`)."""
     return embedded.prepare(Settings.read().cache_dir)
+
+
+@pytest.fixture(scope="session")
+def two_layers(embedded_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A two-layer random model with the embedded model's tokenizer."""
+    return tiny_model.write(tmp_path_factory.mktemp("two-layers"), embedded_model)

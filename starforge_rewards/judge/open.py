@@ -67,7 +67,7 @@ async def open_judge(
             finally:
                 await own.close()
         case EndpointJudge():
-            endpoint = Endpoint(config)
+            endpoint = Endpoint(config, role=role)
             try:
                 with _remembering(endpoint, config, settings) as judge:
                     yield judge

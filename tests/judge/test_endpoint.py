@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from chat_server import (
+from tests.judge.chat_server import (
     Said,
     ScriptedServer,
     answer,

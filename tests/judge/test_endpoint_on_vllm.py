@@ -14,7 +14,7 @@ from typing import IO
 
 import httpx
 import pytest
-from chat_server import answer, ask, failure, free_port, question
+from tests.judge.chat_server import answer, ask, failure, free_port, question
 
 from starforge_rewards.judge import prompt
 from starforge_rewards.judge.endpoint import ASK_LABEL, user_text
