@@ -7,8 +7,11 @@ an `ActorLost` at once, and the caller decides where to send its work.
 import inspect
 import logging
 import os
+import socket
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import ray
@@ -124,6 +127,8 @@ def join(address: Address) -> bool:
     own = address.cluster is None and not os.environ.get("RAY_ADDRESS")
     if own:
         options |= {"include_dashboard": False, "address": "local"}
+    elif address.cluster == "auto" and not os.environ.get("RAY_ADDRESS") and not _head_runs():
+        raise EngineFailed("no Ray cluster runs on this machine: start one with `ray start --head`")
     else:
         options["address"] = address.cluster
     try:
@@ -131,6 +136,21 @@ def join(address: Address) -> bool:
     except (ConnectionError, RayError, ValueError, RuntimeError) as error:
         raise EngineFailed(f"no Ray cluster at {address.cluster!r}: {error}") from error
     return own
+
+
+def _head_runs() -> bool:
+    """Whether the cluster that `ray start` noted last is there.
+
+    Ray's own `auto` would else join any cluster that it detects, also one of another process that
+    ends with it.
+    """
+    folder = Path(os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()) / "ray"
+    try:
+        host, _, port = (folder / "ray_current_cluster").read_text().strip().rpartition(":")
+        socket.create_connection((host.strip("[]"), int(port)), timeout=2).close()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def leave() -> None:

@@ -62,12 +62,14 @@ def stop(state: Path) -> bool:
     actors.leave()
     try:
         head = json.loads(state.read_text())
-        alive = bool(_started(head["pid"]) == head["started"])  # else the number is another process's now
+        alive = bool(
+            _started(head["pid"]) == head["started"]
+        )  # else the number is another process's now
     except (OSError, ValueError, KeyError):
         return False
     state.unlink()
     if alive:
-        os.killpg(head["pid"], signal.SIGTERM)
+        os.kill(head["pid"], signal.SIGTERM)  # it ends its own children
         _wait_for_end(head["pid"])
     return alive
 

@@ -79,7 +79,9 @@ async def open_judge(
             yield await pool.attach(config.name, pool.address_of(config.ray), role)
         case ScriptedConfig():
             # What a function answers cannot be told from its name: kept for this process only.
-            scripted = ScriptedJudge(load_function(config.function), name=config.function)
+            scripted = ScriptedJudge(
+                load_function(config.function), name=config.function, rules=config
+            )
             yield CachingJudge(scripted, MemoryStore()) if config.reuse else scripted
 
 
