@@ -8,6 +8,7 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -48,28 +49,18 @@ class MemoryStore:
 class SqliteStore:
     """Answers in one SQLite file that processes share; the oldest leave first.
 
-    The file is only a cache: a damaged one is put aside and a new one begun.
+    The file is only a cache: a damaged one is put aside and a new one begun, and where it cannot be
+    opened, read or written, the run goes on with a warning.
     """
 
     def __init__(self, path: Path, max_bytes: int) -> None:
-        self._path, self._max_bytes = path, max_bytes
-        path.parent.mkdir(parents=True, exist_ok=True)
+        self._max_bytes = max_bytes
         try:
-            self._db = self._opened()
-        except sqlite3.DatabaseError as error:
-            _log.warning("%s is damaged (%s): put aside, a new cache begins", path, error)
-            path.replace(path.with_suffix(".damaged"))
-            self._db = self._opened()
-
-    def _opened(self) -> sqlite3.Connection:
-        db = sqlite3.connect(self._path, timeout=30, isolation_level=None, check_same_thread=False)
-        db.execute("PRAGMA journal_mode=WAL")
-        db.execute("PRAGMA synchronous=NORMAL")  # survives a killed process
-        db.execute(
-            "CREATE TABLE IF NOT EXISTS verdicts_1"  # the number is the form of `answer`
-            " (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, answer TEXT NOT NULL)"
-        )
-        return db
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = _sound(path)
+        except (OSError, sqlite3.DatabaseError) as error:
+            _log.warning("%s cannot be opened: nothing is kept after this run: %s", path, error)
+            self._db = _opened(":memory:")
 
     def find(self, keys: Iterable[bytes]) -> dict[bytes, Answer]:
         wanted, found = list(keys), dict[bytes, Answer]()
@@ -77,11 +68,14 @@ class SqliteStore:
             some = wanted[start : start + 500]
             marks = ",".join("?" * len(some))
             sql = f"SELECT key, answer FROM verdicts_1 WHERE key IN ({marks})"  # noqa: S608
-            for key, text in self._db.execute(sql, some):
-                try:
+            try:
+                rows = self._db.execute(sql, some).fetchall()
+            except sqlite3.DatabaseError as error:  # damaged since it was opened, or locked
+                _log.warning("answers not looked up: %s", error)
+                break
+            for key, text in rows:
+                with suppress(ValidationError):  # of a later version: asked again
                     found[key] = Answer.model_validate_json(text)
-                except ValidationError:  # of a later version: asked again
-                    continue
         return found
 
     def keep(self, answers: Mapping[bytes, Answer]) -> None:
@@ -94,10 +88,10 @@ class SqliteStore:
             )
             self._make_room()
             self._db.execute("COMMIT")
-        except sqlite3.OperationalError as error:  # disk full or locked: the run does not need it
+        except sqlite3.DatabaseError as error:  # disk full, locked or damaged: the run goes on
             _log.warning("answers not cached: %s", error)
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
+            with suppress(sqlite3.DatabaseError):
+                self._db.rollback()
 
     def _make_room(self) -> None:
         def pragma(name: str) -> int:
@@ -114,36 +108,66 @@ class SqliteStore:
         self._db.close()
 
 
+def _sound(path: Path) -> sqlite3.Connection:
+    """The file's database; a damaged one is put aside with what belongs to it."""
+    try:
+        return _opened(path)
+    except sqlite3.OperationalError:  # locked, read-only, no room: not a sign of damage
+        raise
+    except sqlite3.DatabaseError as error:
+        _log.warning("%s is damaged (%s): put aside, a new cache begins", path, error)
+        path.replace(path.with_suffix(".damaged"))
+        for suffix in ("-wal", "-shm"):  # SQLite would play its log into the new file
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        return _opened(path)
+
+
+def _opened(path: Path | str) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+    try:
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")  # survives a killed process
+        db.execute(
+            "CREATE TABLE IF NOT EXISTS verdicts_1"  # the number is the form of `answer`
+            " (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, answer TEXT NOT NULL)"
+        )
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
 class CachingJudge:
-    """A judge that remembers; the same question asked by two callers at once is asked once."""
+    """A judge that remembers; the same question asked by two callers at once is asked once.
+
+    Of an asker that fails or is cancelled those who waited learn nothing: one of them asks instead.
+    """
 
     def __init__(self, judge: Judge, store: VerdictStore) -> None:
         self.identity = judge.identity
         self._judge, self._store = judge, store
         self._prefix = bytes.fromhex(judge.identity.digest)
-        self._flights: dict[bytes, asyncio.Future[Reply]] = {}
+        self._flights: dict[bytes, asyncio.Future[Reply | None]] = {}
+        """One for each question that is being asked; None: its asker was interrupted."""
 
     async def answer(self, questions: Sequence[Question]) -> list[Reply]:
         """One reply per question, in order; what is found or shared has origin `cached`."""
         keys = [self._prefix + question.key for question in questions]
-        by_key = dict(zip(keys, questions, strict=True))
+        missing = dict(zip(keys, questions, strict=True))
         replies: dict[bytes, Reply] = {}
-        for key, answer in self._store.find(by_key).items():
-            replies[key] = _cached(answer)
-        shared = {k: self._flights[k] for k in by_key if k not in replies and k in self._flights}
-        mine = [key for key in by_key if key not in replies and key not in shared]
-        loop = asyncio.get_running_loop()
-        self._flights |= {key: loop.create_future() for key in mine}
-        async with asyncio.TaskGroup() as group:
-            asks = [
-                group.create_task(self._ask({key: by_key[key] for key in some}))
-                for some in _together(mine, by_key)
-            ]
-        for ask in asks:
-            replies |= ask.result()
-        for key, flight in shared.items():
-            replies[key] = _cached(await asyncio.shield(flight))
-        asked = set(mine)
+        asked: set[bytes] = set()
+        while missing:  # more than once only where another asker was interrupted
+            found = self._store.find(missing)
+            missing = {key: question for key, question in missing.items() if key not in found}
+            shared = {key: self._flights[key] for key in missing if key in self._flights}
+            mine = {key: question for key, question in missing.items() if key not in shared}
+            asked |= mine.keys()
+            replies |= {key: _cached(answer) for key, answer in found.items()}
+            replies |= await self._ask(mine)  # before waiting, so that no two wait for each other
+            for key, flight in shared.items():
+                if (reply := await asyncio.shield(flight)) is not None:
+                    replies[key] = _cached(reply)
+            missing = {key: asking for key, asking in missing.items() if key not in replies}
         ordered: list[Reply] = []
         for key in keys:  # of equal questions in one batch, one was asked
             ordered.append(replies[key])
@@ -152,19 +176,29 @@ class CachingJudge:
                 replies[key] = _cached(replies[key])
         return ordered
 
-    async def _ask(self, some: Mapping[bytes, Question]) -> dict[bytes, Reply]:
-        flights = {key: self._flights[key] for key in some}
+    async def _ask(self, mine: Mapping[bytes, Question]) -> dict[bytes, Reply]:
+        loop = asyncio.get_running_loop()
+        flights: dict[bytes, asyncio.Future[Reply | None]] = {k: loop.create_future() for k in mine}
+        self._flights |= flights
+        replies: dict[bytes, Reply] = {}
         try:
-            answered = await self._judge.answer(list(some.values()))
-            replies = dict(zip(some, answered, strict=True))
-            self._store.keep({k: r for k, r in replies.items() if isinstance(r, Answer)})
-            for key, reply in replies.items():
-                flights[key].set_result(reply)
-        finally:
+            async with asyncio.TaskGroup() as group:
+                asks = [group.create_task(self._ask_some(some)) for some in _together(mine)]
+        finally:  # also for a task that was cancelled before it began
             for key, flight in flights.items():
-                del self._flights[key]
-                if not flight.done():  # the asker failed or was cancelled; others hear of it
-                    flight.set_result(NoAnswer.because("unreachable", "the asker was interrupted"))
+                if not flight.done():
+                    del self._flights[key]
+                    flight.set_result(None)
+        for ask in asks:
+            replies |= ask.result()
+        return replies
+
+    async def _ask_some(self, some: Mapping[bytes, Question]) -> dict[bytes, Reply]:
+        answered = await self._judge.answer(list(some.values()))
+        replies = dict(zip(some, answered, strict=True))
+        self._store.keep({k: r for k, r in replies.items() if isinstance(r, Answer)})
+        for key, reply in replies.items():
+            self._flights.pop(key).set_result(reply)
         return replies
 
 
@@ -175,14 +209,14 @@ def _cached(reply: Reply) -> Reply:
     return reply.model_copy(update={"tokens": Tokens()})
 
 
-def _together(keys: Sequence[bytes], by_key: Mapping[bytes, Question]) -> list[list[bytes]]:
-    """Keys in groups of about `ASKED_TOGETHER`, no rollout's evidence split over two."""
-    groups: list[list[bytes]] = []
+def _together(questions: Mapping[bytes, Question]) -> list[dict[bytes, Question]]:
+    """Questions in groups of about `ASKED_TOGETHER`, no rollout's evidence split over two."""
+    groups: list[dict[bytes, Question]] = []
     last: bytes | None = None
-    for key in keys:
-        evidence = by_key[key].evidence.digest
+    for key, question in questions.items():
+        evidence = question.evidence.digest
         if not groups or (len(groups[-1]) >= ASKED_TOGETHER and evidence != last):
-            groups.append([])
-        groups[-1].append(key)
+            groups.append({})
+        groups[-1][key] = question
         last = evidence
     return groups

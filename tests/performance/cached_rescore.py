@@ -56,8 +56,9 @@ def measure(*, quick: bool) -> Iterator[Ratio]:
     with tempfile.TemporaryDirectory() as folder:
         names = ("rollouts.jsonl", "results.jsonl", "verdicts.sqlite", "copy.jsonl")
         files = Files(*(Path(folder) / name for name in names))
-        made = workload.rollouts(size.rollouts, seed=0)
-        files.rollouts.write_text("".join(f"{rollout.model_dump_json()}\n" for rollout in made))
+        with files.rollouts.open("w", encoding="utf-8") as file:
+            for rollout in workload.rollouts(size.rollouts, seed=0):
+                file.write(rollout.model_dump_json() + "\n")
         chance = random.Random(0)  # noqa: S311 - no secret
         filler = ScriptedJudge(lambda question: _answer(question, chance))
         rescore(files, size.criteria, filler)
@@ -92,13 +93,12 @@ def rescore(files: Files, criteria: int, judge: Judge) -> None:
 
 
 def _files_alone(files: Files) -> None:
-    rows = read_rollouts(files.rollouts)
-    with files.results.open("rb") as written:
-        results = [Result.model_validate_json(line) for line in written]
-    for values in ([row.rollout for row in rows], results):
-        with files.copies.open("w", encoding="utf-8") as copy:
-            for value in values:
-                copy.write(value.model_dump_json() + "\n")
+    with files.copies.open("w", encoding="utf-8") as copy:
+        for row in read_rollouts(files.rollouts):
+            copy.write(row.rollout.model_dump_json() + "\n")
+    with files.results.open("rb") as results, files.copies.open("w", encoding="utf-8") as copy:
+        for line in results:
+            copy.write(Result.model_validate_json(line).model_dump_json() + "\n")
 
 
 def _answer(question: Question, chance: random.Random) -> Reply:

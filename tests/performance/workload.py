@@ -9,13 +9,14 @@ from starforge_rewards.conversation import Rollout
 from starforge_rewards.rubrics.ref import ResolvedRubric
 from starforge_rewards.rubrics.weighted import Criterion, Rubric
 
-_WORDS = (
+_COMMON = (
     "the a of to and in is it that for on with as was at by be this have from or one had not but "
     "what all were when we there can an your which their said if do will each about how up out "
     "them then she many some so these would other into has more her two like him see time could "
     "no make than first been its who now people my made over did down only way find use may water "
     "long little very after words called just where most know"
-).split()
+)
+_WORDS = _COMMON.split()
 _PROMPT_WORDS, _RESPONSE_WORDS = 60, 110
 """With their tags some 200 tokens of evidence."""
 
