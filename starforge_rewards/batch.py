@@ -77,7 +77,9 @@ def assign(
         try:
             holds = rubric if row.rollout.rubric is None else own.of(row.rollout.rubric)
         except InputError as error:
-            raise InputError(error.problem, file=file, line=row.line, field=error.field) from None
+            said = str(error) if error.file else error.problem  # of the rubric's own file
+            field = "rubric" if error.file else error.field or "rubric"
+            raise InputError(said, file=file, line=row.line, field=field) from None
         except NotFound as error:
             raise InputError(str(error), file=file, line=row.line, field="rubric") from None
         if holds is None:
@@ -173,25 +175,32 @@ def refuse_foreign(out: Path) -> None:
     """Results may be replaced by new ones; any other file is left alone.
 
     Raises:
-        InputError: the file is there and holds something else.
+        InputError: something is there that holds no results.
     """
-    if not out.exists():
-        return
     try:
-        with out.open(encoding="utf-8") as file:
-            first = file.readline()
-        if not first or {"outcome", "rubric_digest", "judge"} <= json.loads(first).keys():
+        if not out.exists():
             return
-    except (OSError, ValueError, AttributeError):
-        pass
+        if out.is_file() and _holds_results(out):  # and is no device, which would be replaced
+            return
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=out) from None
     raise InputError("exists and holds no results: name another file with --out", file=out)
+
+
+def _holds_results(out: Path) -> bool:
+    with out.open("rb") as file:
+        first = file.readline()
+    try:
+        return not first or {"outcome", "rubric_digest", "judge"} <= json.loads(first).keys()
+    except (ValueError, AttributeError):
+        return False
 
 
 def _job(tasks: Sequence[Task], judge: Judge) -> dict[str, str]:
     rows, rubrics = hashlib.sha256(), hashlib.sha256()
     for task in tasks:
         rows.update(task.row.id.encode() + task.row.rollout.model_dump_json().encode())
-        rubrics.update(task.rubric.digest.encode())
+        rubrics.update(f"{task.rubric.digest} {task.rubric.ref}\n".encode())
     return {
         "rollouts": rows.hexdigest(),
         "rubrics": rubrics.hexdigest(),

@@ -30,7 +30,7 @@ def read_rollouts(path: Path) -> list[Row]:
     """
     rows: list[Row] = []
     lines: dict[str, int] = {}
-    found = _parquet(path) if path.suffix == ".parquet" else documents.rows(path, Rollout)
+    found = _parquet(path) if path.suffix.lower() == ".parquet" else documents.rows(path, Rollout)
     for line, rollout in found:
         name = f"row-{line}" if rollout.id is None else rollout.id
         if name in lines:
@@ -54,10 +54,10 @@ def _parquet(path: Path) -> Iterator[tuple[int, Rollout]]:
     if not path.is_file():
         raise InputError("no such file", file=path)
     try:
-        batches = pyarrow.parquet.ParquetFile(path).iter_batches()
-        records = (record for batch in batches for record in batch.to_pylist())
-        for number, record in enumerate(records, start=1):
-            yield number, _rollout(record, path, number)
+        with pyarrow.parquet.ParquetFile(path) as file:
+            records = (record for batch in file.iter_batches() for record in batch.to_pylist())
+            for number, record in enumerate(records, start=1):
+                yield number, _rollout(record, path, number)
     except (pyarrow.ArrowException, OSError) as error:
         raise InputError(f"not a Parquet file: {error}", file=path) from None
 

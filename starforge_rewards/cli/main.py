@@ -6,7 +6,7 @@ import typer
 
 from starforge_rewards import __version__
 from starforge_rewards.cli import demo, judge, score
-from starforge_rewards.cli.screen import explain, out
+from starforge_rewards.cli.screen import INTERRUPTED, explain, out
 
 app = typer.Typer(
     name="starforge",
@@ -35,6 +35,6 @@ def run() -> None:
     try:
         app()
     except BaseException as error:  # a group of ours may come from any task
-        if isinstance(error, SystemExit):
+        if isinstance(error, SystemExit) and error.code != INTERRUPTED:  # typer's own ends
             raise
         sys.exit(explain(error))

@@ -17,9 +17,12 @@ from rich.progress import (
 
 from starforge_rewards.errors import InputError, NotFound, StarforgeError
 
-out = Console(highlight=False)
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells and typer have it."""
+
+out = Console(highlight=False, emoji=False)
 """Results."""
-err = Console(stderr=True, highlight=False)
+err = Console(stderr=True, highlight=False, emoji=False)
 """Progress and problems, so that results can be piped."""
 
 
@@ -50,14 +53,16 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
 
 def explain(error: BaseException) -> int:
     """Print a problem in one line for each and give the exit code that it means."""
-    code = 0
+    code, said = 0, set[str]()
     for one in _leaves(error):
-        if isinstance(one, KeyboardInterrupt):
+        if isinstance(one, KeyboardInterrupt | SystemExit):
             err.print("interrupted: what is done is kept; the same command goes on from there")
-            return 130
+            return INTERRUPTED
         if not isinstance(one, StarforgeError):
             raise error
-        err.print(f"[red]error:[/red] {escape(str(one))}", soft_wrap=True)
+        if str(one) not in said:  # what works together fails together
+            err.print(f"[red]error:[/red] {escape(str(one))}", soft_wrap=True)
+        said.add(str(one))
         code = max(code, 2 if isinstance(one, InputError | NotFound) else 1)
     return code
 

@@ -7,6 +7,7 @@ would not do that.
 
 import json
 import os
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,9 +46,12 @@ class ChatTokenizer:
         if not self._chat.chat_template:
             raise EngineFailed(f"{model!r} has no chat template: choose an instruction-tuned model")
         plain = json.loads(self._chat.backend_tokenizer.to_str())
-        self.added = frozenset(token["id"] for token in plain["added_tokens"])
+        added = {t["content"]: t["id"] for t in plain["added_tokens"] if not _blank(t["content"])}
+        self.added = frozenset(added.values())
         plain["added_tokens"] = []
         plain["post_processor"] = None  # it would add a start token by its id
+        plain["truncation"] = plain["padding"] = None  # some files carry what they were saved with
+        _unlearn(plain["model"], added.keys())
         self._plain = tokenizers.Tokenizer.from_str(json.dumps(plain))
 
     def trusted(self, text: str) -> list[int]:
@@ -64,9 +68,6 @@ class ChatTokenizer:
         if not self.added.isdisjoint(ids):
             raise ValueError("the material holds a token that the model reads as control")
         return list(ids)
-
-    def text(self, ids: list[int]) -> str:
-        return str(self._chat.decode(ids, skip_special_tokens=True))
 
     def label_ids(self, slot: str, labels: tuple[str, ...]) -> list[int] | None:
         """The one token that each label is after the slot's text; None where one of them is not."""
@@ -109,3 +110,21 @@ class ChatTokenizer:
             )
         except Exception:  # noqa: BLE001 - a template is other people's code and raises what it likes
             return None
+
+
+def _blank(content: str) -> bool:
+    """Whether an added token is white space: some models have such for runs of it."""
+    return not content.replace("\u2581", " ").strip()
+
+
+def _unlearn(model: dict[str, Any], added: AbstractSet[str]) -> None:
+    """Take out of a BPE model what could build an added token out of ordinary text."""
+    if model["type"] != "BPE":
+        return
+    pairs = (m.split(" ") if isinstance(m, str) else m for m in model["merges"])
+    model["merges"] = [
+        [left, right] for left, right in pairs if added.isdisjoint((left, right, left + right))
+    ]
+    for content in added:
+        if content != model["unk_token"]:
+            model["vocab"].pop(content, None)

@@ -15,7 +15,7 @@ from typing import Protocol
 from pydantic import ValidationError
 
 from starforge_rewards.judge.protocol import Judge
-from starforge_rewards.question import Answer, NoAnswer, Question, Reply, Tokens
+from starforge_rewards.question import Answer, Question, Reply, Tokens
 
 _log = logging.getLogger(__name__)
 
@@ -54,13 +54,8 @@ class SqliteStore:
     """
 
     def __init__(self, path: Path, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = _sound(path)
-        except (OSError, sqlite3.DatabaseError) as error:
-            _log.warning("%s cannot be opened: nothing is kept after this run: %s", path, error)
-            self._db = _opened(":memory:")
+        self._path, self._max_bytes = path, max_bytes
+        self._db = self._sound()
 
     def find(self, keys: Iterable[bytes]) -> dict[bytes, Answer]:
         wanted, found = list(keys), dict[bytes, Answer]()
@@ -71,7 +66,7 @@ class SqliteStore:
             try:
                 rows = self._db.execute(sql, some).fetchall()
             except sqlite3.DatabaseError as error:  # damaged since it was opened, or locked
-                _log.warning("answers not looked up: %s", error)
+                self._do_without(error)
                 break
             for key, text in rows:
                 with suppress(ValidationError):  # of a later version: asked again
@@ -89,9 +84,7 @@ class SqliteStore:
             self._make_room()
             self._db.execute("COMMIT")
         except sqlite3.DatabaseError as error:  # disk full, locked or damaged: the run goes on
-            _log.warning("answers not cached: %s", error)
-            with suppress(sqlite3.DatabaseError):
-                self._db.rollback()
+            self._do_without(error)
 
     def _make_room(self) -> None:
         def pragma(name: str) -> int:
@@ -107,19 +100,36 @@ class SqliteStore:
     def close(self) -> None:
         self._db.close()
 
+    def _do_without(self, error: sqlite3.DatabaseError) -> None:
+        if isinstance(error, sqlite3.OperationalError):  # no room, locked: no sign of damage
+            _log.warning("%s is not used for some answers: %s", self._path, error)
+            with suppress(sqlite3.DatabaseError):
+                self._db.rollback()
+        else:
+            self._db.close()
+            self._put_aside(error)
+            self._db = self._sound()
 
-def _sound(path: Path) -> sqlite3.Connection:
-    """The file's database; a damaged one is put aside with what belongs to it."""
-    try:
-        return _opened(path)
-    except sqlite3.OperationalError:  # locked, read-only, no room: not a sign of damage
-        raise
-    except sqlite3.DatabaseError as error:
-        _log.warning("%s is damaged (%s): put aside, a new cache begins", path, error)
-        path.replace(path.with_suffix(".damaged"))
+    def _sound(self) -> sqlite3.Connection:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                return _opened(self._path)
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError as error:
+                self._put_aside(error)
+                return _opened(self._path)
+        except (OSError, sqlite3.DatabaseError) as error:
+            _log.warning("%s cannot be opened: nothing outlives this run: %s", self._path, error)
+            return _opened(":memory:")
+
+    def _put_aside(self, error: sqlite3.DatabaseError) -> None:
+        _log.warning("%s is damaged (%s): put aside, a new cache begins", self._path, error)
+        with suppress(FileNotFoundError):  # another process did it
+            self._path.replace(self._path.with_suffix(".damaged"))
         for suffix in ("-wal", "-shm"):  # SQLite would play its log into the new file
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
-        return _opened(path)
+            self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
 
 
 def _opened(path: Path | str) -> sqlite3.Connection:

@@ -104,7 +104,8 @@ class SlotJudge:
     async def _read(self, question: Question, laid: Laid, priority: int, reason: str = "") -> Reply:
         ids = laid.ids + self._tokenizer.trusted(laid.slot.text)
         read = await self._engine.read_slot(ids, laid.slot.labels, priority)
-        if not all(map(math.isfinite, read.masses)):
+        complete = len(read.masses) == len(laid.slot.labels)
+        if not (complete and all(0 <= mass < math.inf for mass in read.masses)):  # nor NaN
             said = "the engine did not return every label's probability"
             return NoAnswer.because("off_scale", said, read.tokens)
         return weighed(

@@ -68,7 +68,7 @@ class RowRubrics:
             try:
                 self._inline[key] = ResolvedRubric.pin(Rubric.model_validate(given))
             except ValidationError as error:
-                refused = InputError.of(error)
+                refused = InputError.of(error, data=given)
                 field = f"rubric.{refused.field}" if refused.field else "rubric"
                 raise InputError(refused.problem, field=field) from None
         return self._inline[key]

@@ -62,7 +62,7 @@ def test_a_prepared_model_is_found_without_loading_anything_heavy(embedded_model
         "assert not {'torch', 'transformers', 'vllm'} & set(sys.modules)"
     )
     cache = str(embedded_model.parent.parent)
-    ran = subprocess.run(  # noqa: S603 - our own code
+    ran = subprocess.run(
         [sys.executable, "-c", code, cache], capture_output=True, text=True, check=True
     )
     assert ran.stdout == f"{embedded_model}\n"

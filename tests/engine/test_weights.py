@@ -39,7 +39,7 @@ def elsewhere(model: str, revision: str | None = None, **env: str) -> list[str |
         "print(json.dumps(identify(name, revision, Path('unused'))));"
         "assert not {'torch', 'transformers', 'vllm', 'ray'} & set(sys.modules)"
     )
-    ran = subprocess.run(  # noqa: S603 - our own code
+    ran = subprocess.run(
         [sys.executable, "-c", code, json.dumps([model, revision])],
         capture_output=True,
         text=True,

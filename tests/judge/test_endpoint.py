@@ -7,6 +7,13 @@ import time
 from typing import Any
 
 import pytest
+
+from starforge_rewards.errors import InputError
+from starforge_rewards.judge import prompt, reply
+from starforge_rewards.judge.config import Deadlines, EndpointJudge
+from starforge_rewards.judge.endpoint import Endpoint, neutral, user_text
+from starforge_rewards.judge.protocol import Judge
+from starforge_rewards.question import Answer, NoAnswer, Reply
 from tests.judge.chat_server import (
     Said,
     ScriptedServer,
@@ -18,13 +25,6 @@ from tests.judge.chat_server import (
     question,
     wrote,
 )
-
-from starforge_rewards.errors import InputError
-from starforge_rewards.judge import prompt, reply
-from starforge_rewards.judge.config import Deadlines, EndpointJudge
-from starforge_rewards.judge.endpoint import Endpoint, neutral, user_text
-from starforge_rewards.judge.protocol import Judge
-from starforge_rewards.question import Answer, NoAnswer, Reply
 
 GOOD = '{"reason": "It is right.", "verdict": "5"}'
 
