@@ -16,6 +16,7 @@ from typing import Any
 
 import ray
 from ray.exceptions import ActorDiedError, RayActorError, RayError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from starforge_rewards.errors import EngineFailed, NotFound, StarforgeError
 
@@ -39,6 +40,8 @@ class Placement:
     resources: dict[str, float] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
     restarts: int = 0
+    here: bool = False
+    """On this process's own node, while that has room."""
     concurrency: int = 1000
     """Calls under way in the actor at a time; all are coroutines of one loop."""
 
@@ -171,7 +174,7 @@ def host(
     Raises:
         EngineFailed: the name is taken.
     """
-    options = {
+    options: dict[str, Any] = {
         "name": name,
         "namespace": at.namespace,
         "lifetime": "detached" if at.detached else None,
@@ -183,6 +186,9 @@ def host(
         "max_task_retries": 0,
         "max_concurrency": placement.concurrency,
     }
+    if placement.here:
+        node = ray.get_runtime_context().get_node_id()
+        options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(node, soft=True)
     try:
         return Hosted(name, ray.remote(Host).options(**options).remote(factory, args))
     except ValueError as error:

@@ -24,7 +24,7 @@ from starforge_rewards.judge.model import JudgeModel
 from starforge_rewards.question import Choice, NoAnswer, Question, Reply
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_FRONT_TRIES = 6
+_FRONT_TRIES = 10
 _ENV = {
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # else every engine takes the same cores
     "VLLM_LOGGING_LEVEL": "WARNING",
@@ -123,7 +123,7 @@ async def launch(plan: Plan) -> Callable[[], None]:
     try:
         hosted += [_start_replica(plan, number) for number in range(plan.pool.replicas)]
         for number in range(plan.pool.fronts):
-            place = Placement(restarts=plan.pool.restarts)
+            place = Placement(restarts=plan.pool.restarts, here=True)
             hosted.append(
                 actors.host(plan.front(number), build_front, (plan,), at=plan.at, placement=place)
             )
@@ -247,7 +247,7 @@ class PooledJudge:
             except (ActorLost, NotFound) as error:
                 said = error
                 self._found.pop(shard, None)
-                await asyncio.sleep(0.2 * 2**attempt)
+                await asyncio.sleep(min(5.0, 0.2 * 2**attempt))
             else:
                 return replies
         return [NoAnswer.because("unreachable", f"the pool does not answer: {said}")] * len(

@@ -60,9 +60,7 @@ def serve(model: Path, port: int, out: IO[str]) -> subprocess.Popen[bytes]:
         "VLLM_NO_USAGE_STATS": "1",
         "HF_HUB_OFFLINE": "1",
     }
-    return subprocess.Popen(
-        command, env=environ, stdout=out, stderr=out, start_new_session=True
-    )
+    return subprocess.Popen(command, env=environ, stdout=out, stderr=out, start_new_session=True)
 
 
 def wait_until_healthy(server: subprocess.Popen[bytes], port: int, log: Path) -> None:

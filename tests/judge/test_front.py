@@ -15,6 +15,7 @@ from starforge_rewards.question import (
     Reply,
     chosen,
 )
+from tests.judge.hosted import until
 
 
 def question(prompt: str, number: int = 0) -> Question:
@@ -102,8 +103,7 @@ def test_what_a_full_replica_cannot_take_spills_to_the_next_choice() -> None:
         front = dispatcher(*replicas, max_in_flight=BATCH)
         asked = [question("one prompt", n) for n in range(3 * BATCH)]
         work = asyncio.create_task(front.answer(asked, priority=0, deadline=5))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        await until(lambda: all(replica.calls for replica in replicas))
         assert [len(r.calls) for r in replicas] == [1, 1]
         assert front.queued == BATCH
         for replica in replicas:
@@ -130,8 +130,9 @@ def test_training_is_served_before_evaluation_that_came_first() -> None:
         front = dispatcher(replica, max_in_flight=1)
         async with asyncio.TaskGroup() as group:
             for name, priority in (("first", 1), ("evaluation", 1), ("training", 0)):
+                came = len(replica.calls) + front.queued + 1
                 group.create_task(front.answer([question(name)], priority=priority, deadline=5))
-                await asyncio.sleep(0)
+                await until(lambda n=came: len(replica.calls) + front.queued == n)
             replica.open.set()
         order = [questions[0].evidence.parts[0].content for _, questions in replica.calls]
         assert order == ["first", "training", "evaluation"]
@@ -165,7 +166,7 @@ def test_with_every_replica_gone_the_questions_are_unreachable_and_nothing_hangs
 def test_questions_wait_for_a_replica_that_restarts() -> None:
     async def run() -> None:
         replica = FakeReplica("a")
-        failures = iter([Lost("restarting", permanent=False)] * 4)
+        failures = iter([None, *[Lost("restarting", permanent=False)] * 4])
         replica.lost = lambda: next(failures, None)
         front = dispatcher(replica)
         [reply] = await front.answer([question("p")], priority=0, deadline=60)
@@ -204,7 +205,7 @@ def test_a_replica_whose_engine_does_not_start_again_is_gone() -> None:
     async def run() -> None:
         replica = FakeReplica("a")
         said: list[Exception] = [Lost("killed", permanent=False), EngineFailed("no memory")]
-        replica.lost = lambda: said.pop(0) if said else EngineFailed("no memory")
+        replica.lost = lambda: None if not replica.calls else said.pop(0) if said[1:] else said[0]
         [reply] = await dispatcher(replica).answer([question("p")], priority=0, deadline=60)
         assert isinstance(reply, NoAnswer)
         assert reply.cause == "unreachable"
@@ -232,7 +233,7 @@ def test_an_asker_that_leaves_takes_its_waiting_questions_with_it() -> None:
         front = dispatcher(replica, max_in_flight=1)
         first = asyncio.create_task(front.answer([question("p")], priority=0, deadline=5))
         second = asyncio.create_task(front.answer([question("q")], priority=0, deadline=5))
-        await asyncio.sleep(0)
+        await until(lambda: front.queued == 1)
         second.cancel()
         replica.open.set()
         await first
@@ -247,7 +248,7 @@ def test_an_asker_that_leaves_takes_its_waiting_questions_with_it() -> None:
 def test_a_fault_in_a_replica_reaches_the_asker_and_does_not_hang() -> None:
     async def run() -> None:
         replica = FakeReplica("a")
-        replica.lost = lambda: RuntimeError("a bug")
+        replica.lost = lambda: RuntimeError("a bug") if replica.calls else None
         with pytest.raises(RuntimeError, match="a bug"):
             await dispatcher(replica).answer([question("p")], priority=0, deadline=5)
 

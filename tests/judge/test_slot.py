@@ -55,10 +55,8 @@ def decode(folder: Path) -> Callable[[list[int]], str]:
 
 def shared_by(prompts: Sequence[list[int]]) -> list[int]:
     """What all begin with."""
-    first, *others = prompts
-    length = next((i for i, ids in enumerate(zip(*prompts)) if len(set(ids)) > 1), len(first))
-    assert others
-    return first[:length]
+    places = enumerate(zip(*prompts, strict=False))
+    return prompts[0][: next(place for place, ids in places if len(set(ids)) > 1)]
 
 
 # --- what the model sees ---

@@ -86,10 +86,10 @@ def test_a_reason_without_end_is_cut_and_cannot_close_its_turn(tokenizer: ChatTo
 
 def long(tokenizer: ChatTokenizer, tokens: int) -> str:
     """A response of so many tokens, each end of its own kind."""
-    text = "START" + " a" * tokens
-    while len(tokenizer.material(text + "END")) > tokens:
-        text = text[:-1]
-    return text + "END"
+    ends = len(tokenizer.material("START7")) + len(tokenizer.material("END")) - 1
+    text = "START" + "7" * (tokens - ends) + "END"
+    assert len(tokenizer.material(text)) == tokens
+    return text
 
 
 def test_what_does_not_fit_is_overlong_and_says_by_how_much(tokenizer: ChatTokenizer) -> None:
@@ -134,8 +134,8 @@ def test_a_cut_response_keeps_head_and_tail_and_the_engine_takes_it(
     for engine in engines:
         answered(ask(judge_of(tokenizer, engine, read=read, overlong="head_tail"), asked)[0])
     text = decode(engines[0].read[0])
-    assert "<response>\nSTART a" in text
-    assert "END\n</response>" in text
+    assert "<response>\nSTART7" in text
+    assert "7END\n</response>" in text
     assert engines[0].read == engines[1].read
 
 

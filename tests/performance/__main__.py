@@ -26,14 +26,18 @@ def main() -> None:
         parser.error(f"no measurement is named {', '.join(sorted(unknown))}")
     waiting = Console(stderr=True)
     ratios: list[Ratio] = []
-    for name in arguments.names or NAMES:
-        with waiting.status(f"Measuring {name}"):
-            # Late: a measurement of arrays loads no engine.
-            module = importlib.import_module(f"tests.performance.{name}")
-            ratios += module.measure(quick=arguments.quick)
-    if arguments.json:
-        arguments.json.write_text(json.dumps([_record(ratio) for ratio in ratios], indent=1) + "\n")
-    Console(width=140, soft_wrap=True).print(_table(ratios))
+    try:
+        for name in arguments.names or NAMES:
+            with waiting.status(f"Measuring {name}"):
+                # Late: a measurement of arrays loads no engine.
+                module = importlib.import_module(f"tests.performance.{name}")
+                for ratio in module.measure(quick=arguments.quick):
+                    ratios.append(ratio)  # noqa: PERF402 - kept even if the next one crashes
+    finally:
+        if arguments.json:
+            records = [_record(ratio) for ratio in ratios]
+            arguments.json.write_text(json.dumps(records, indent=1) + "\n")
+        Console(width=140).print(_table(ratios))
 
 
 def _table(ratios: list[Ratio]) -> Table:
