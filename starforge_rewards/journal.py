@@ -83,9 +83,10 @@ class Journal:
                         file.write(row.encode() + b"\n")
                 whole.replace(target)
                 self._path.unlink()  # still locked: nobody takes up what is done
-        finally:
+        except InputError:
             with suppress(OSError):
-                whole.unlink()  # there only where something went wrong
+                whole.unlink()
+            raise
         self.close()
 
     def close(self) -> None:

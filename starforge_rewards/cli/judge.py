@@ -24,7 +24,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Cluster = Annotated[str, typer.Option("--address", help="The Ray cluster: auto, or host:port.")]
 
 
-@app.command()
+@app.command("up")
 def up(name: Name, judge: Config = "embedded", address: Cluster = "auto") -> None:
     """Start a pool that runs until `judge down`; where no Ray cluster runs, start one first."""
     from starforge_rewards.engine import head  # late: loads ray
@@ -51,7 +51,7 @@ def up(name: Name, judge: Config = "embedded", address: Cluster = "auto") -> Non
     screen.out.print(f"pool {name} is up: use it with --judge pool:{name}")
 
 
-@app.command()
+@app.command("down")
 def down(name: Name, address: Cluster = "auto") -> None:
     """End a pool, and the Ray head where `judge up` started one and no pool is left."""
     from starforge_rewards.engine import head  # late: loads ray
@@ -67,7 +67,7 @@ def down(name: Name, address: Cluster = "auto") -> None:
     screen.out.print(f"pool {name} is down")
 
 
-@app.command()
+@app.command("status")
 def status(name: Name, address: Cluster = "auto", json: AsJson = False) -> None:
     """Show a pool's replicas. Exit code 1 where one is not up."""
     from starforge_rewards.judge import pool  # late: loads ray
@@ -81,7 +81,7 @@ def status(name: Name, address: Cluster = "auto", json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command("check")
 def check(
     judge: Annotated[str, typer.Argument(help="A judge file, a shipped name, or pool:NAME.")],
     json: AsJson = False,

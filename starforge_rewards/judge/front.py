@@ -111,7 +111,7 @@ class Dispatcher:
         """One reply per question, in order; what has none after `deadline` seconds is `timeout`."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + deadline
-        await self._begin()
+        await self.begin()
         replies: list[Reply] = [NoAnswer.because("timeout", f"no reply within {deadline:g} s")]
         replies *= len(questions)
         jobs: list[tuple[list[int], _Job]] = []
@@ -197,7 +197,7 @@ class Dispatcher:
     def _give_up(self, job: _Job, why: str) -> None:
         job.settle([NoAnswer.because("unreachable", why)] * len(job.questions))
 
-    async def _begin(self) -> None:
+    async def begin(self) -> None:
         """Ask all replicas whether they are up, once, and give them a moment to say so."""
         if not self._begun:
             self._begun = [self._spawn(self._await(lane)) for lane in self.lanes]
@@ -264,7 +264,7 @@ class ReplicaStatus(Frozen):
     """How one replica stands."""
 
     name: str
-    state: Literal["up", "restarting", "gone"]
+    state: Literal["up", "starting", "gone"]
     in_flight: int
     answered: int
 
@@ -306,13 +306,14 @@ class Front:
     def identity(self) -> JudgeIdentity:
         return self._identity
 
-    def status(self) -> PoolStatus:
+    async def status(self) -> PoolStatus:
+        await self._dispatcher.begin()
         lanes = self._dispatcher.lanes
         return PoolStatus(
             replicas=tuple(
                 ReplicaStatus(
                     name=lane.replica.name,
-                    state="up" if lane.up else "gone" if lane.gone else "restarting",
+                    state="up" if lane.up else "gone" if lane.gone else "starting",
                     in_flight=lane.in_flight,
                     answered=lane.answered,
                 )
