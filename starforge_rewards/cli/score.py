@@ -41,7 +41,12 @@ def score(
     tasks = assign(read_rollouts(rollouts), held, RowRubrics(FolderRegistry()), rollouts)
     config = load_judge(judge)
     began = time.monotonic()
-    outcome, usage = asyncio.run(_score(tasks, config, out))
+    try:
+        outcome, usage = asyncio.run(_score(tasks, config, out))
+    except InputError as error:
+        if error.file is not None:
+            raise
+        raise InputError(error.problem, file=judge, field=error.field) from error  # what it names
     seconds = time.monotonic() - began
     if json:
         facts = {"out": str(out), "seconds": round(seconds, 3)}

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from starforge_rewards.engine import embedded
 from starforge_rewards.engine.weights import identify
-from starforge_rewards.errors import EngineFailed
+from starforge_rewards.errors import EngineFailed, InputError
 from starforge_rewards.judge import prompt
 from starforge_rewards.judge.config import VllmJudge
 from starforge_rewards.judge.identity import JudgeIdentity
@@ -52,7 +52,10 @@ def resolve_model(config: VllmJudge, settings: Settings, tell: Tell) -> JudgeMod
     name, dtype = config.model, str(config.dtype)
     if name == "embedded":
         name, dtype = str(embedded.prepare(settings.cache_dir, tell)), embedded.dtype()
-    weights = identify(name, config.revision, settings.cache_dir)
+    try:
+        weights = identify(name, config.revision, settings.cache_dir)
+    except InputError as error:
+        raise InputError(error.problem, field="model") from None
     options = {"dtype": dtype, **config.engine}
     if weights.revision:
         options |= {"revision": weights.revision, "tokenizer_revision": weights.revision}
