@@ -177,8 +177,7 @@ while finished < 100:
 def test_processes_that_finish_and_begin_at_once_never_share_a_journal(path: Path) -> None:
     command = [sys.executable, "-c", RACE, str(path)]
     running = [
-        subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
-        for _ in range(3)
+        subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) for _ in range(3)
     ]
     assert [process.communicate(timeout=60)[1] for process in running] == ["", "", ""]
 

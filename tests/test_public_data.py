@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from starforge_rewards.conversation import Rollout
+from starforge_rewards.rubrics.weighted import Rubric
 from tests import public_data, tiny_model
 
 pytestmark = pytest.mark.skipif(
@@ -21,9 +22,8 @@ def test_all_rows_of_the_set_are_rollouts_with_five_anchors() -> None:
     rows = [Rollout.model_validate(row) for row in public_data.prometheus_rollouts(320)]
     assert len(rows) == 320
     for row in rows:
-        assert isinstance(row.rubric, dict)
-        [criterion] = row.rubric["criteria"]  # type: ignore[misc]
-        assert sorted(criterion["anchors"]) == ["1", "2", "3", "4", "5"]  # type: ignore[call-overload,index,arg-type]
+        [criterion] = Rubric.model_validate(row.rubric).criteria
+        assert sorted(criterion.anchors) == ["1", "2", "3", "4", "5"]
 
 
 def test_rows_with_their_own_rubrics_are_scored_and_the_second_time_nobody_is_asked(

@@ -18,7 +18,8 @@ from starforge_rewards.engine.actors import ActorLost, Address, Hosted, Placemen
 from starforge_rewards.errors import EngineFailed, InputError, NotFound
 from starforge_rewards.judge.cache import SqliteStore
 from starforge_rewards.judge.config import Deadlines, Pool, Ray, Role, VllmJudge
-from starforge_rewards.judge.front import Dispatcher, Front, Lost, PoolStatus
+from starforge_rewards.judge.dispatch import Dispatcher, Lost
+from starforge_rewards.judge.front import Front, PoolStatus
 from starforge_rewards.judge.identity import JudgeIdentity
 from starforge_rewards.judge.model import JudgeModel
 from starforge_rewards.question import Choice, NoAnswer, Question, Reply

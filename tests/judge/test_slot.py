@@ -154,7 +154,8 @@ def test_more_choices_than_letters_have_no_slot(tokenizer: ChatTokenizer) -> Non
 def test_the_value_is_the_expectation_over_the_labels(tokenizer: ChatTokenizer) -> None:
     engine = FakeEngine(masses=lambda _ids, _labels: (0.0, 0.0, 0.0, 0.2, 0.0, 0.6))
     reply = answered(ask(judge_of(tokenizer, engine), question())[0])
-    assert (reply.label, reply.value) == ("5", pytest.approx(4.5))
+    assert reply.label == "5"
+    assert reply.value == pytest.approx(4.5)
     assert reply.mass == pytest.approx(0.8)
     assert reply.tokens == Tokens(prompt=len(engine.read[0]), generated=1)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from starforge_rewards.engine.actors import Address
 from starforge_rewards.judge import pool
 from starforge_rewards.judge.config import Pool
-from starforge_rewards.judge.front import BATCH
+from starforge_rewards.judge.dispatch import BATCH
 from starforge_rewards.judge.protocol import Judge
 from starforge_rewards.judge.scripted import ScriptedJudge
 from starforge_rewards.question import Choice, Question, Reply, Tokens, weighed

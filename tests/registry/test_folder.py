@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from starforge_rewards.errors import InputError, NotFound
 from starforge_rewards.registry.folder import FolderRegistry, RowRubrics, rubric_from_file
@@ -12,7 +13,11 @@ criteria:
   - name: Correct
     weight: 3
 """
-INLINE = {"criteria": [{"name": "Correct", "weight": 3}], "scale_min": 0, "scale_max": 5}
+INLINE: dict[str, JsonValue] = {
+    "criteria": [{"name": "Correct", "weight": 3}],
+    "scale_min": 0,
+    "scale_max": 5,
+}
 
 
 @pytest.fixture
@@ -87,7 +92,7 @@ def test_rows_carry_rubrics_by_reference_or_inline_and_each_is_read_once(folder:
     ],
 )
 def test_a_refused_inline_rubric_names_its_field_in_the_row(
-    change: dict[str, object], field: str, problem: str
+    change: dict[str, JsonValue], field: str, problem: str
 ) -> None:
     with pytest.raises(InputError, match=f"^{field}: .*{problem}"):
-        RowRubrics(FolderRegistry()).of({**INLINE, **change})  # type: ignore[dict-item]
+        RowRubrics(FolderRegistry()).of({**INLINE, **change})

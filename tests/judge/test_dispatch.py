@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from starforge_rewards.errors import EngineFailed
-from starforge_rewards.judge.front import BATCH, Dispatcher, Lost
+from starforge_rewards.judge.dispatch import BATCH, Dispatcher, Lost
 from starforge_rewards.question import (
     Answer,
     Choice,
