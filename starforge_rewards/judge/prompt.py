@@ -22,7 +22,7 @@ SYSTEM = (
     "the criterion, and answer with exactly one of the possible answers."
 )
 CRITERION = "Criterion: {instruction}\n\nPossible answers:\n{answers}\n\nJudge the response."
-REASON = "Reason: "
+REASON = "Reason:"
 SLOTS = ("Score: ", "Score:\n", "")
 """What the assistant's turn is pre-filled with; the next token is the verdict."""
 

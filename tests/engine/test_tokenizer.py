@@ -108,6 +108,18 @@ def test_runs_of_white_space_are_text_even_where_a_model_has_added_tokens_for_th
     assert tokenizer.material("<table>") == [vocab["<table"], vocab[">"]]
 
 
+def test_where_a_model_can_only_write_text_as_a_control_token_the_text_is_refused(
+    tmp_path: Path,
+) -> None:
+    raw = Tokenizer(models.WordLevel({"[UNK]": 0, "word": 1}, unk_token="[UNK]"))  # noqa: S106
+    raw.add_special_tokens(["[UNK]"])
+    raw.save(str(llama3.write(tmp_path) / "tokenizer.json"))
+    tokenizer = ChatTokenizer(str(tmp_path))
+    assert tokenizer.material("word") == [1]
+    with pytest.raises(ValueError, match="reads as control"):
+        tokenizer.material("other")
+
+
 def test_long_text_is_never_cut(tokenizer: ChatTokenizer) -> None:
     assert len(tokenizer.material("word 1 " * 1000)) >= 3000
 
