@@ -96,7 +96,7 @@ class SlotJudge:
         lead = laid.ids + self._tokenizer.trusted(prompt.REASON)
         written = await self._engine.generate(lead, self._reason_tokens, priority)
         reason = written.text.strip()
-        said = self._tokenizer.material(reason)[: self._reason_tokens]
+        said = self._tokenizer.material(f" {reason}")[: self._reason_tokens]
         ids = lead + said + self._tokenizer.trusted("\n")
         read = await self._read(question, Laid(ids, laid.slot), priority, reason)
         return read.model_copy(update={"tokens": read.tokens + written.tokens})

@@ -57,7 +57,11 @@ def test_a_reason_is_written_first_and_the_slot_read_after_it(
     assert reply.reason.startswith("because of ")
     seen = engine.read[0]
     assert decode(seen).endswith(f"Reason: {reply.reason}\nScore: ")
-    lead = len(seen) - len(tokenizer.material(reply.reason)) - len(tokenizer.trusted("\nScore: "))
+    lead = (
+        len(seen)
+        - len(tokenizer.material(f" {reply.reason}"))
+        - len(tokenizer.trusted("\nScore: "))
+    )
     assert reply.tokens == Tokens(prompt=lead + len(seen), generated=3 + 1)
 
 
@@ -77,7 +81,7 @@ def test_a_reason_without_end_is_cut_and_cannot_close_its_turn(tokenizer: ChatTo
     assert not isinstance(laid, NoAnswer)
     answered(ask(judge, question())[0])
     added = engine.read[0][len(laid.ids) :]
-    assert len(added) == 20 + len(tokenizer.trusted("Reason: ") + tokenizer.trusted("\nScore: "))
+    assert len(added) == 20 + len(tokenizer.trusted("Reason:") + tokenizer.trusted("\nScore: "))
     assert tokenizer.added.isdisjoint(added)
 
 
