@@ -109,12 +109,13 @@ async def score_file(
     refuse_foreign(out)
     with Journal(out.with_name(out.name + ".journal"), _job(tasks, judge)) as journal:
         kept = {i for i, row in journal.rows() if json.loads(row)["outcome"] == "scored"}
+        causes: Counter[str] = Counter()
         advance(len(kept))
         places = asyncio.Semaphore(_UNDER_WAY)
 
         async def score_some(indexes: Sequence[int]) -> None:
             try:
-                await _score_group(tasks, indexes, judge, journal)
+                causes.update(await _score_group(tasks, indexes, judge, journal))
             finally:
                 places.release()
             advance(len(indexes))
@@ -123,20 +124,20 @@ async def score_file(
             for some in _groups([i for i in range(len(tasks)) if i not in kept]):
                 await places.acquire()
                 group.create_task(score_some(some))
-        causes = Counter(_cause(row) for _, row in journal.rows())
         journal.finish(out)
-    scored = causes.pop(None, 0)
-    unscored = {str(cause): count for cause, count in causes.items()}
-    return Outcome(len(tasks), scored, unscored, len(kept))
+    return Outcome(len(tasks), len(tasks) - causes.total(), dict(causes), len(kept))
 
 
 async def _score_group(
     tasks: Sequence[Task], indexes: Sequence[int], judge: Judge, journal: Journal
-) -> None:
+) -> list[str]:
+    """The causes of those that have no score."""
     some = [tasks[index] for index in indexes]
     scores = await score([t.rubric for t in some], [t.row.rollout for t in some], judge)
-    for index, task, result in zip(indexes, some, scores, strict=True):
-        journal.add(index, result_of(task, result, judge.identity.digest).model_dump_json())
+    results = [result_of(t, s, judge.identity.digest) for t, s in zip(some, scores, strict=True)]
+    rows = [result.model_dump_json() for result in results]
+    journal.add(dict(zip(indexes, rows, strict=True)))
+    return [result.cause for result in results if result.cause is not None]
 
 
 def result_of(task: Task, result: Score | Unscored, judge: str) -> Result:
@@ -214,8 +215,3 @@ def _groups(indexes: Sequence[int]) -> Iterator[Sequence[int]]:
     size = max(1, min(_MOST_TOGETHER, len(indexes) // 50))
     for start in range(0, len(indexes), size):
         yield indexes[start : start + size]
-
-
-def _cause(row: str) -> str | None:
-    cause: str | None = json.loads(row)["cause"]
-    return cause

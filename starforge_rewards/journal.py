@@ -51,14 +51,17 @@ class Journal:
         """Indexes of the rows that are there."""
         return frozenset(self._places)
 
-    def add(self, index: int, row: str) -> None:
-        """Keep a finished row: one line of JSON. A second row of an index replaces the first.
+    def add(self, rows: Mapping[int, str]) -> None:
+        """Keep finished rows: one line of JSON each. A later row of an index replaces an earlier.
 
         Raises:
             InputError: the file cannot be written, such as on a full disk; what was there stays.
         """
-        line = f"{index}\t{row}\n".encode()
-        self._places[index] = (self._append(line), len(line))
+        lines = {index: f"{index}\t{row}\n".encode() for index, row in rows.items()}
+        offset = self._append(b"".join(lines.values()))
+        for index, line in lines.items():
+            self._places[index] = (offset, len(line))
+            offset += len(line)
 
     def rows(self) -> Iterator[tuple[int, str]]:
         """The rows, by index."""

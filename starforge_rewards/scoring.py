@@ -7,7 +7,7 @@ from starforge_rewards.conversation import Rollout
 from starforge_rewards.judge.protocol import Judge
 from starforge_rewards.question import Question
 from starforge_rewards.rubrics.ref import ResolvedRubric
-from starforge_rewards.rubrics.weighted import Poser, Score, Unscored, lowest, tally
+from starforge_rewards.rubrics.weighted import Score, Unscored, lowest, tally
 
 
 async def score(
@@ -27,13 +27,10 @@ async def score(
         One result per rollout, in order. A failed judgement is `Unscored`, never a number.
     """
     each = [rubric] * len(rollouts) if isinstance(rubric, ResolvedRubric) else list(rubric)
-    posers: dict[int, Poser] = {}
     questions: list[Question] = []
     for own, rollout in zip(each, rollouts, strict=True):
         if not rollout.empty:
-            if id(own) not in posers:
-                posers[id(own)] = Poser(own.rubric, str(own))
-            questions += posers[id(own)].pose(rollout)
+            questions += own.poser.pose(rollout)
     replies = await judge.answer(questions) if questions else []
     if len(replies) != len(questions):
         raise ValueError(f"{len(replies)} replies to {len(questions)} questions: not one for each")

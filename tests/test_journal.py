@@ -31,7 +31,7 @@ def python(script: str, *args: object) -> subprocess.CompletedProcess[str]:
 def test_rows_come_back_by_index_whatever_their_order(path: Path) -> None:
     with Journal(path, JOB) as journal:
         for index in (3, 0, 10, 2):
-            journal.add(index, f'{{"n": {index}}}')
+            journal.add({index: f'{{"n": {index}}}'})
         assert [index for index, _ in journal.rows()] == [0, 2, 3, 10]
     with Journal(path, JOB) as journal:
         assert journal.done == {0, 2, 3, 10}
@@ -40,9 +40,9 @@ def test_rows_come_back_by_index_whatever_their_order(path: Path) -> None:
 
 def test_a_second_row_of_an_index_replaces_the_first(path: Path) -> None:
     with Journal(path, JOB) as journal:
-        journal.add(0, '"unscored"')
-        journal.add(1, '"other"')
-        journal.add(0, '"scored"')
+        journal.add({0: '"unscored"'})
+        journal.add({1: '"other"'})
+        journal.add({0: '"scored"'})
     with Journal(path, JOB) as journal:
         journal.finish(path.with_name("out.jsonl"))
     assert path.with_name("out.jsonl").read_text() == '"scored"\n"other"\n'
@@ -52,8 +52,8 @@ def test_finishing_leaves_the_results_and_nothing_else(path: Path) -> None:
     out = path.with_name("out.jsonl")
     out.write_text("old")
     with Journal(path, JOB) as journal:
-        journal.add(1, '{"text": "Zwölf\u2028\\n"}')
-        journal.add(0, "{}")
+        journal.add({1: '{"text": "Zwölf\u2028\\n"}'})
+        journal.add({0: "{}"})
         assert out.read_text() == "old"
         journal.finish(out)
     assert out.read_bytes().decode() == '{}\n{"text": "Zwölf\u2028\\n"}\n'
@@ -65,7 +65,7 @@ def test_a_link_goes_on_to_name_the_results(tmp_path: Path) -> None:
     link = tmp_path / "out.jsonl"
     link.symlink_to(tmp_path / "big" / "out.jsonl")
     with Journal(tmp_path / "out.jsonl.journal", JOB) as journal:
-        journal.add(0, "{}")
+        journal.add({0: "{}"})
         journal.finish(link)
     assert link.is_symlink()
     assert (tmp_path / "big" / "out.jsonl").read_text() == "{}\n"
@@ -88,7 +88,7 @@ def test_a_journal_cut_short_anywhere_keeps_the_rows_that_were_whole(
     ends: list[tuple[int, int, str]] = []
     with Journal(path, JOB) as journal:
         for index, row in rows:
-            journal.add(index, row)
+            journal.add({index: row})
             ends.append((path.stat().st_size, index, row))
     with path.open("r+b") as file:
         file.truncate(min(cut, path.stat().st_size))
@@ -96,14 +96,14 @@ def test_a_journal_cut_short_anywhere_keeps_the_rows_that_were_whole(
     expected = {index: row for end, index, row in ends if end <= size}
     with Journal(path, JOB) as journal:
         assert dict(journal.rows()) == expected
-        journal.add(99, "{}")  # begins a line of its own
+        journal.add({99: "{}"})  # begins a line of its own
     with Journal(path, JOB) as journal:
         assert dict(journal.rows()) == expected | {99: "{}"}
 
 
 def test_the_journal_of_another_job_is_refused_and_says_what_differs(path: Path) -> None:
     with Journal(path, JOB) as journal:
-        journal.add(0, "{}")
+        journal.add({0: "{}"})
     before = path.read_bytes()
     with pytest.raises(InputError, match=r"another job \(judge\).*delete it"):
         Journal(path, {**JOB, "judge": "c"})
@@ -125,7 +125,7 @@ def test_a_file_that_is_no_journal_is_refused_and_left_as_it_is(path: Path, cont
 
 def test_a_second_writer_is_refused_until_the_first_is_gone(path: Path) -> None:
     with Journal(path, JOB) as journal:
-        journal.add(0, "{}")
+        journal.add({0: "{}"})
         with pytest.raises(InputError, match="another process is writing"):
             Journal(path, JOB)
     with Journal(path, JOB) as journal:
@@ -145,7 +145,7 @@ from pathlib import Path
 from starforge_rewards.journal import Journal
 journal = Journal(Path(sys.argv[1]), {"rollouts": "a", "judge": "b"})
 for index in range(50):
-    journal.add(index, "{}")
+    journal.add({index: "{}"})
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -166,7 +166,7 @@ while finished < 100:
     try:
         with Journal(path, {"judge": "b"}) as journal:
             assert not journal.done, "took up what was done"
-            journal.add(0, "{}")
+            journal.add({0: "{}"})
             journal.finish(path.with_name("out.jsonl"))
             finished += 1
     except InputError as error:
@@ -189,14 +189,14 @@ from starforge_rewards.errors import InputError
 from starforge_rewards.journal import Journal
 path = Path(sys.argv[1])
 journal = Journal(path, {"rollouts": "a", "judge": "b"})
-journal.add(0, "{}")
+journal.add({0: "{}"})
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
 try:
-    journal.add(1, '"' + "x" * 1000 + '"')
+    journal.add({1: '"' + "x" * 1000 + '"'})
 except InputError as error:
     print(error)
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-journal.add(2, "{}")
+journal.add({2: "{}"})
 """
 
 
@@ -213,7 +213,7 @@ def test_where_there_is_no_room_the_error_names_the_file_and_what_was_there_stay
 def test_results_that_cannot_be_written_leave_the_journal(tmp_path: Path, path: Path) -> None:
     (tmp_path / "out.jsonl").mkdir()
     with Journal(path, JOB) as journal:
-        journal.add(0, "{}")
+        journal.add({0: "{}"})
         with pytest.raises(InputError, match=r"out\.jsonl: cannot be written"):
             journal.finish(tmp_path / "out.jsonl")
     with Journal(path, JOB) as journal:

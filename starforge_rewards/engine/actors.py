@@ -22,6 +22,9 @@ from starforge_rewards.errors import EngineFailed, NotFound, StarforgeError
 
 _log = logging.getLogger(__name__)
 
+ENGINE_PRIORITY = ("RAY_worker_niceness", "0")
+"""For clusters that we start: by default Ray runs its workers after everything else (nice 15)."""
+
 
 class ActorLost(Exception):
     """The actor did not answer because it is gone; `permanent` where Ray will not restart it."""
@@ -129,6 +132,7 @@ def join(address: Address) -> bool:
     options: dict[str, Any] = {"namespace": address.namespace, "log_to_driver": False}
     own = address.cluster is None and not os.environ.get("RAY_ADDRESS")
     if own:
+        os.environ.setdefault(*ENGINE_PRIORITY)
         options |= {"include_dashboard": False, "address": "local"}
     elif address.cluster == "auto" and not os.environ.get("RAY_ADDRESS") and not _head_runs():
         raise EngineFailed("no Ray cluster runs on this machine: start one with `ray start --head`")

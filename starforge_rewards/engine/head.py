@@ -51,6 +51,7 @@ def ensure(at: Address, state: Path) -> bool:
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
             start_new_session=True,
+            env=dict([actors.ENGINE_PRIORITY]) | os.environ,
         )
     state.write_text(json.dumps({"pid": process.pid, "started": _started(process.pid)}))
     _wait(at, process, log)

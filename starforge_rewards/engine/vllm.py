@@ -18,12 +18,13 @@ from vllm.v1.engine.exceptions import EngineDeadError
 from starforge_rewards.errors import EngineFailed
 from starforge_rewards.question import Tokens
 
-_OURS: dict[str, Any] = {
+OPTIONS: dict[str, Any] = {
     "scheduling_policy": "priority",
     "enable_prefix_caching": True,
     "logprobs_mode": "raw_logprobs",
     "disable_log_stats": True,
 }
+"""What every engine of ours has, unless a judge's file says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Engine:
     """One model on one engine; every method may be awaited many times at once."""
 
     def __init__(self, model: str, options: Mapping[str, Any]) -> None:
-        args = AsyncEngineArgs(model=model, **{**_OURS, **options})
+        args = AsyncEngineArgs(model=model, **{**OPTIONS, **options})
         try:
             self._llm = AsyncLLM.from_engine_args(args)
         except Exception as error:  # the engine's start is not our code

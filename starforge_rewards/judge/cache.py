@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from pydantic import ValidationError
 
@@ -24,7 +24,7 @@ ASKED_TOGETHER = 64
 
 
 class VerdictStore(Protocol):
-    """Where answers are kept."""
+    """Where answers are kept, as one who finds them sees them: origin `cached`."""
 
     def find(self, keys: Iterable[bytes]) -> dict[bytes, Answer]: ...
     def keep(self, answers: Mapping[bytes, Answer]) -> None: ...
@@ -74,8 +74,9 @@ class SqliteStore:
         return found
 
     def keep(self, answers: Mapping[bytes, Answer]) -> None:
-        skipped = {"origin", "tokens"}  # of the asking, not of the answer
-        rows = [(key, answer.model_dump_json(exclude=skipped)) for key, answer in answers.items()]
+        rows = [
+            (key, answer.model_dump_json(exclude={"tokens"})) for key, answer in answers.items()
+        ]
         try:
             self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany(
@@ -172,7 +173,7 @@ class CachingJudge:
             shared = {key: self._flights[key] for key in missing if key in self._flights}
             mine = {key: question for key, question in missing.items() if key not in shared}
             asked |= mine.keys()
-            replies |= {key: _cached(answer) for key, answer in found.items()}
+            replies |= found
             replies |= await self._ask(mine)  # before waiting, so that no two wait for each other
             for key, flight in shared.items():
                 if (reply := await asyncio.shield(flight)) is not None:
@@ -206,17 +207,21 @@ class CachingJudge:
     async def _ask_some(self, some: Mapping[bytes, Question]) -> dict[bytes, Reply]:
         answered = await self._judge.answer(list(some.values()))
         replies = dict(zip(some, answered, strict=True))
-        self._store.keep({k: r for k, r in replies.items() if isinstance(r, Answer)})
+        self._store.keep({k: _cached(r) for k, r in replies.items() if isinstance(r, Answer)})
         for key, reply in replies.items():
             self._flights.pop(key).set_result(reply)
         return replies
 
 
-def _cached(reply: Reply) -> Reply:
+R = TypeVar("R", Answer, Reply)
+
+
+def _cached(reply: R) -> R:
     """The reply as one who did not ask for it sees it: it cost no tokens."""
+    update: dict[str, object] = {"tokens": Tokens()}
     if isinstance(reply, Answer):
-        return reply.model_copy(update={"origin": "cached", "tokens": Tokens()})
-    return reply.model_copy(update={"tokens": Tokens()})
+        update["origin"] = "cached"
+    return reply.model_copy(update=update)
 
 
 def _together(questions: Mapping[bytes, Question]) -> list[dict[bytes, Question]]:

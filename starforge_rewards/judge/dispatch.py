@@ -79,7 +79,6 @@ class _Job:
 
 
 class Dispatcher:
-
     """Sends questions to replicas: by priority, near their prefix, within each one's limit."""
 
     def __init__(

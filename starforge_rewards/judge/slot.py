@@ -50,6 +50,7 @@ class Slot(NamedTuple):
     text: str
     shown: tuple[str, ...]
     labels: list[int]
+    text_ids: list[int]
 
 
 class Laid(NamedTuple):
@@ -102,7 +103,7 @@ class SlotJudge:
         return read.model_copy(update={"tokens": read.tokens + written.tokens})
 
     async def _read(self, question: Question, laid: Laid, priority: int, reason: str = "") -> Reply:
-        ids = laid.ids + self._tokenizer.trusted(laid.slot.text)
+        ids = laid.ids + laid.slot.text_ids
         read = await self._engine.read_slot(ids, laid.slot.labels, priority)
         complete = len(read.masses) == len(laid.slot.labels)
         if not (complete and all(0 <= mass < math.inf for mass in read.masses)):  # nor NaN
@@ -164,7 +165,7 @@ class SlotJudge:
         for shown in prompt.alphabets(choices):
             for text in prompt.SLOTS:
                 if labels := self._tokenizer.label_ids(text, shown):
-                    return Slot(text, shown, labels)
+                    return Slot(text, shown, labels, self._tokenizer.trusted(text))
         return None
 
     def _evidence_pieces(self, evidence: Evidence) -> tuple[list[int], ...]:

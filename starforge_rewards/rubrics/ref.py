@@ -3,13 +3,14 @@
 import hashlib
 import json
 import re
+from functools import cached_property
 from typing import Self
 
 from pydantic import JsonValue
 
 from starforge_rewards.conversation import Frozen
 from starforge_rewards.errors import InputError
-from starforge_rewards.rubrics.weighted import Rubric
+from starforge_rewards.rubrics.weighted import Poser, Rubric
 
 _SEGMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _VERSION = re.compile(r"[1-9][0-9]{0,8}")
@@ -61,6 +62,11 @@ class ResolvedRubric(Frozen):
     @classmethod
     def pin(cls, rubric: Rubric, ref: Ref | None = None) -> Self:
         return cls(ref=ref, rubric=rubric, digest=digest(rubric))
+
+    @cached_property
+    def poser(self) -> Poser:
+        """Poses this rubric; made once for the job."""
+        return Poser(self.rubric, str(self))
 
     @property
     def unversioned(self) -> bool:

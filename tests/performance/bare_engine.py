@@ -56,10 +56,10 @@ def _main(todo: Path, done: Path) -> None:
     # Late: the process that measures only needs the types.
     from vllm import LLM, SamplingParams
 
-    from starforge_rewards.engine.vllm import _OURS
+    from starforge_rewards.engine.vllm import OPTIONS
 
     job = Job.model_validate_json(todo.read_bytes())
-    options: dict[str, Any] = {**_OURS, **job.options}
+    options: dict[str, Any] = {**OPTIONS, **job.options}
     llm = LLM(model=job.model, **options)
 
     def generate(prompts: list[Prompt]) -> float:
