@@ -18,10 +18,6 @@ from pydantic import JsonValue, TypeAdapter
 from starforge_rewards.conversation import Frozen
 from tests.performance.prompt import Prompt
 
-_NICE = 15
-"""Ray's default for its workers, in which ours runs; counts where a machine is not idle."""
-_SECONDS = TypeAdapter(list[float])
-
 
 class Job(Frozen):
     """What one process does."""
@@ -52,7 +48,6 @@ async def run(job: Job, env: Mapping[str, str], folder: Path) -> list[float]:
 
 
 def _main(todo: Path, done: Path) -> None:
-    os.nice(_NICE)  # before vllm starts threads
     # Late: the process that measures only needs the types.
     from vllm import LLM, SamplingParams
 

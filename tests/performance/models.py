@@ -8,9 +8,6 @@ from starforge_rewards.judge.config import VllmJudge, load_judge
 from starforge_rewards.settings import Settings
 from tests import tiny_model
 
-_SCHEDULING = {"max_num_batched_tokens": 2048, "max_num_seqs": 128}
-"""What vLLM 0.32 takes for an async engine on a CPU; said, since its offline class takes others."""
-
 
 def embedded() -> VllmJudge:
     """As it ships, without the verdict cache."""
@@ -27,9 +24,6 @@ def two_layers(folder: Path) -> VllmJudge:
 
 
 def _measured(config: VllmJudge) -> VllmJudge:
-    """Every answer counts, none is remembered; threads and scheduling are said."""
+    """Every answer counts, none is remembered, and the number of threads is said."""
     threads = config.pool.model_copy(update={"threads": os.cpu_count() or 1})
-    engine = {**_SCHEDULING, **config.engine}
-    return config.model_copy(
-        update={"reuse": False, "min_mass": 0.0, "pool": threads, "engine": engine}
-    )
+    return config.model_copy(update={"reuse": False, "min_mass": 0.0, "pool": threads})
