@@ -18,6 +18,8 @@ from pydantic import JsonValue, TypeAdapter
 from starforge_rewards.conversation import Frozen
 from tests.performance.prompt import Prompt
 
+_SECONDS = TypeAdapter(list[float])
+
 
 class Job(Frozen):
     """What one process does."""
