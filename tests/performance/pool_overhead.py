@@ -47,7 +47,7 @@ class Work(NamedTuple):
     rollouts: list[Rollout]
 
 
-FULL = (Case(32, 3, 3, at_most(1.1)), Case(32, 8, 2, at_most(1.1)))
+FULL = (Case(32, 3, 2, at_most(1.1)), Case(32, 8, 1, at_most(1.1)))
 FULL_TINY = (Case(512, 3, 3, None),)
 QUICK = (Case(8, 3, 1, at_most(1.1)),)
 QUICK_TINY = (Case(64, 3, 3, None),)
