@@ -1,5 +1,6 @@
 """What tests share: models, prepared once and kept for the next run, and a quiet environment."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,9 @@ import pytest
 from starforge_rewards.engine import embedded
 from starforge_rewards.settings import Settings
 from tests import tiny_model
+
+# A process keeps the mode of its first cluster; the README's test runs with Ray's own default.
+os.environ["RAY_AUTH_MODE"] = "disabled"
 
 
 @pytest.fixture(scope="session")

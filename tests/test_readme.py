@@ -39,6 +39,7 @@ def workplace(embedded_model: Path) -> Iterator[tuple[Path, dict[str, str]]]:
             (folder / file).write_text(text)
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         env = {**os.environ, "PATH": path, "RAY_TMPDIR": name, "COLUMNS": "120"}
+        del env["RAY_AUTH_MODE"]
         yield folder, env
         down = [sys.executable, "-m", "starforge_rewards", "judge", "down", "desk"]
         subprocess.run(down, env=env, capture_output=True, check=False)  # where a command failed

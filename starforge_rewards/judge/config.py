@@ -19,7 +19,11 @@ Times = Annotated[int, Field(ge=0, strict=True)]
 
 
 class Deadlines(Frozen):
-    """Seconds until a question that has no reply becomes `timeout`."""
+    """Seconds until a question that has no reply becomes `timeout`.
+
+    For training they count from the call, since a trainer waits. For evaluation they count from
+    when the question was sent, or the judge last answered anything: a long queue is no failure.
+    """
 
     training: Seconds = 120
     evaluation: Seconds = 3600
@@ -65,7 +69,6 @@ class Ray(Frozen):
 
     address: str | None = None
     """`auto`, `host:port` or `ray://…`; default: a cluster of this process alone."""
-    namespace: str = "starforge"
 
 
 class VllmJudge(Common):

@@ -5,7 +5,6 @@ where that one is full. A lost replica's questions are sent elsewhere a bounded 
 """
 
 import asyncio
-import contextlib
 import hashlib
 import heapq
 import itertools
@@ -93,6 +92,7 @@ class Dispatcher:
         self._max_in_flight, self._resends, self._sleep = max_in_flight, resends, sleep
         self._queue: list[_Job] = []
         self._numbers = itertools.count()
+        self._progress = 0.0
         self._begun: list[asyncio.Task[None]] = []
         self._tasks: set[asyncio.Task[None]] = set()  # a task that nobody holds may vanish
 
@@ -101,9 +101,21 @@ class Dispatcher:
         return sum(len(job.questions) for job in self._queue if not job.replies.done())
 
     async def answer(
-        self, questions: Sequence[Question], *, priority: int, deadline: float
+        self,
+        questions: Sequence[Question],
+        *,
+        priority: int,
+        deadline: float,
+        patient: bool = False,
     ) -> list[Reply]:
-        """One reply per question, in order; what has none after `deadline` seconds is `timeout`."""
+        """One reply per question, in order; what has none after `deadline` seconds is `timeout`.
+
+        Args:
+            questions: what is asked.
+            priority: lower numbers are served first.
+            deadline: seconds from now, or where `patient` since any replica last answered.
+            patient: whether waiting for others counts.
+        """
         loop = asyncio.get_running_loop()
         ends = loop.time() + deadline
         await self.begin()
@@ -118,10 +130,12 @@ class Dispatcher:
         self._pump()
         try:
             for places, job in jobs:
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout_at(ends):
-                        for place, reply in zip(places, await job.replies, strict=True):
-                            replies[place] = reply
+                while not job.replies.done() and loop.time() < ends:
+                    await asyncio.wait([job.replies], timeout=ends - loop.time())
+                    ends = max(ends, self._progress + deadline) if patient else ends
+                if job.replies.done():
+                    for place, reply in zip(places, job.replies.result(), strict=True):
+                        replies[place] = reply
         finally:
             for _, job in jobs:
                 job.replies.cancel()  # nobody waits for it any more
@@ -175,6 +189,7 @@ class Dispatcher:
                 job.fail(error)
         else:
             lane.answered += len(replies)
+            self._progress = asyncio.get_running_loop().time()
             rest = iter(replies)
             for job in jobs:
                 job.settle(list(itertools.islice(rest, len(job.questions))))
@@ -197,6 +212,21 @@ class Dispatcher:
         if not self._begun:
             self._begun = [self._spawn(self._await(lane)) for lane in self.lanes]
         await asyncio.wait(self._begun, timeout=_MOMENT)
+
+    async def check(self) -> None:
+        """Ask all replicas that seem up whether they are, and give them a moment to say so."""
+        await self.begin()
+        asks = [self._spawn(self._check(lane)) for lane in self.lanes if lane.up]
+        if asks:
+            await asyncio.wait(asks, timeout=_MOMENT)
+
+    async def _check(self, lane: Lane) -> None:
+        try:
+            await lane.replica.ready()
+        except Lost as lost:
+            self._mark_lost(lane, permanent=lost.permanent)
+        except StarforgeError:
+            self._mark_lost(lane, permanent=True)
 
     def _mark_lost(self, lane: Lane, *, permanent: bool) -> None:
         lane.gone = lane.gone or permanent

@@ -57,6 +57,7 @@ class Endpoint:
         self.identity = _identity(config)
         self._config = config
         self._deadline: float = getattr(config.deadlines, role)
+        self._patient = role == "evaluation"
         self._wire = Wire(config)
         self._slots = asyncio.Semaphore(config.max_in_flight)
         self._ids: dict[str, tuple[int, ...]] = {}
@@ -90,10 +91,13 @@ class Endpoint:
             return NoAnswer.because(labels.cause, labels.detail)
         try:
             # A pause keeps its slot: the busier the server, the fewer requests it gets.
-            async with asyncio.timeout_at(until), self._slots:
-                if labels is None:
-                    return await self._text(question, until)
-                return await self._weighed(question, labels, until)
+            async with asyncio.timeout_at(None if self._patient else until), self._slots:
+                if self._patient:  # a queue is no failure: the clock runs from here
+                    until = asyncio.get_running_loop().time() + self._deadline
+                async with asyncio.timeout_at(until):
+                    if labels is None:
+                        return await self._text(question, until)
+                    return await self._weighed(question, labels, until)
         except TimeoutError:
             return NoAnswer.because("timeout", f"no reply within {self._deadline:g} s")
 

@@ -16,14 +16,17 @@ class Bound:
     """The dispatcher as a `Judge`, for callers of one role."""
 
     def __init__(
-        self, dispatcher: Dispatcher, identity: JudgeIdentity, *, priority: int, deadline: float
+        self, dispatcher: Dispatcher, identity: JudgeIdentity, role: Role, deadline: float
     ) -> None:
         self.identity = identity
-        self._dispatcher, self._priority, self._deadline = dispatcher, priority, deadline
+        self._dispatcher, self._role, self._deadline = dispatcher, role, deadline
 
     async def answer(self, questions: Sequence[Question]) -> list[Reply]:
         return await self._dispatcher.answer(
-            questions, priority=self._priority, deadline=self._deadline
+            questions,
+            priority=0 if self._role == "training" else 1,
+            deadline=self._deadline,
+            patient=self._role == "evaluation",
         )
 
 
@@ -57,11 +60,11 @@ class Front:
         self._dispatcher, self._identity = dispatcher, identity
         self._stacks: dict[Role, Judge] = {}
         roles: tuple[tuple[Role, float], ...] = (
-            ("training", deadlines.training),  # served first
+            ("training", deadlines.training),
             ("evaluation", deadlines.evaluation),
         )
-        for priority, (role, deadline) in enumerate(roles):
-            bound = Bound(dispatcher, identity, priority=priority, deadline=deadline)
+        for role, deadline in roles:
+            bound = Bound(dispatcher, identity, role, deadline)
             self._stacks[role] = CachingJudge(bound, store) if store else bound
 
     async def answer(self, questions: Sequence[Question], role: Role) -> list[Reply]:
@@ -74,7 +77,7 @@ class Front:
         return self._identity
 
     async def status(self) -> PoolStatus:
-        await self._dispatcher.begin()
+        await self._dispatcher.check()
         lanes = self._dispatcher.lanes
         return PoolStatus(
             replicas=tuple(

@@ -24,7 +24,6 @@ _NO_CHANGE = frozenset(
         "enforce_eager",
         "gpu_memory_utilization",
         "kv_cache_memory_bytes",
-        "load_format",
         "max_num_batched_tokens",
         "max_num_seqs",
     )

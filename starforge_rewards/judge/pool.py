@@ -15,6 +15,7 @@ from typing import Any
 
 from starforge_rewards.engine import actors
 from starforge_rewards.engine.actors import ActorLost, Address, Hosted, Placement
+from starforge_rewards.engine.weights import identify
 from starforge_rewards.errors import EngineFailed, InputError, NotFound
 from starforge_rewards.judge.cache import SqliteStore
 from starforge_rewards.judge.config import Deadlines, Pool, Ray, Role, VllmJudge
@@ -23,8 +24,10 @@ from starforge_rewards.judge.front import Front, PoolStatus
 from starforge_rewards.judge.identity import JudgeIdentity
 from starforge_rewards.judge.model import JudgeModel
 from starforge_rewards.question import Choice, NoAnswer, Question, Reply
+from starforge_rewards.settings import Settings
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_NAMESPACE = "starforge"
 _FRONT_TRIES = 10
 _ENV = {
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # else every engine takes the same cores
@@ -68,14 +71,22 @@ def vllm_replica(
     identity: JudgeIdentity,
     reason_tokens: int,
 ) -> object:
-    """A `SlotJudge` on an engine of this process."""
+    """A `SlotJudge` on an engine of this process.
+
+    Raises:
+        EngineFailed: no engine, or the model's files are no longer those that the identity names,
+            as after a restart over a folder that a training run writes.
+    """
     # Late: only a replica's process loads vllm, torch and transformers.
     from starforge_rewards.engine.tokenizer import ChatTokenizer
     from starforge_rewards.engine.vllm import Engine
     from starforge_rewards.judge.slot import SlotJudge
 
     tokenizer = ChatTokenizer(model, revision)
-    return SlotJudge(Engine(model, options), tokenizer, identity, reason_tokens)
+    judge = SlotJudge(Engine(model, options), tokenizer, identity, reason_tokens)
+    if identify(model, revision, Settings.read().cache_dir).digest != identity.weights:
+        raise EngineFailed(f"the files of {model} are not those that this judge was opened with")
+    return judge
 
 
 def plan_for(
@@ -99,7 +110,7 @@ def plan_for(
 
 def address_of(ray: Ray, *, detached: bool = False) -> Address:
     """Where a configuration's actors live."""
-    return Address(namespace=ray.namespace, cluster=ray.address, detached=detached)
+    return Address(namespace=_NAMESPACE, cluster=ray.address, detached=detached)
 
 
 async def launch(plan: Plan) -> Callable[[], None]:
@@ -264,7 +275,7 @@ async def attach(name: str, at: Address, role: Role = "evaluation") -> PooledJud
     """
     fronts = sum(actor.startswith(f"{name}.front.") for actor in actors.names(at))
     if not fronts:
-        raise NotFound(f"no judge pool {name!r} runs in namespace {at.namespace!r}")
+        raise NotFound(f"no judge pool {name!r} runs")
     front = actors.find(f"{name}.front.0", at)
     identity: JudgeIdentity = await front.call("identity")
     return PooledJudge(name, identity, at, fronts, role)

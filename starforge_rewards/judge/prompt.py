@@ -6,6 +6,7 @@ Evidence is hostile text: each part stands in a fence that does not occur in it.
 """
 
 import hashlib
+import json
 import re
 import string
 from collections.abc import Iterator
@@ -30,8 +31,12 @@ LAYOUT = "slot-1"
 """Version of how the slot judge chooses pieces, slot and shown labels; raise it with any change."""
 
 _TURN = "--- turn {number}: {role} ---"
-_MARK = re.compile(r"[\s\\]*(?:-{2,}\s*turn|tool\s+(?:call|result))\b", re.IGNORECASE)
+_MARK = re.compile(
+    r"\W*(?:turn\s+[0-9]+\s*:|tool\s+(?:call|result)\b)|[\s\\]*-{2,}\s*turn\b", re.IGNORECASE
+)
 """What begins like the start of a turn, a tool call or its result."""
+_INVISIBLE = re.compile("[\x00-\x08\x0e-\x1b\x7f\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+"""What a reader does not see: passed over where tags and marks are looked for."""
 
 
 class Piece(NamedTuple):
@@ -80,9 +85,12 @@ def alphabets(choices: tuple[Choice, ...]) -> Iterator[tuple[str, ...]]:
 
 
 def rendered(content: Content) -> str:
-    """Plain text as it is; messages with their turn and role, tool calls and results in order."""
+    """Plain text; messages with their turn and role, tool calls and results in order.
+
+    In neither can a line pass for the start of a turn, a tool call or its result.
+    """
     if isinstance(content, str):
-        return content
+        return _unmarked(content)
     return "\n".join(_turn(number, message) for number, message in enumerate(content, start=1))
 
 
@@ -90,7 +98,7 @@ def _turn(number: int, message: Message) -> str:
     lines = [_TURN.format(number=number, role=message.role)]
     lines += [_unmarked(message.content)] if message.content else []
     for call in message.tool_calls:
-        name = " ".join(call.name.split())
+        name = json.dumps(" ".join(call.name.split()), ensure_ascii=False)
         lines.append(f"tool call {name} [{call.status}] {_unmarked(call.arguments)}")
         if call.result is not None:
             lines.append(f"tool result: {_unmarked(call.result)}")
@@ -100,13 +108,15 @@ def _turn(number: int, message: Message) -> str:
 def _unmarked(text: str) -> str:
     """Text in which no line can pass for one of the marks that `_turn` writes."""
     return "".join(
-        "\\" + line if _MARK.match(line) else line for line in text.splitlines(keepends=True)
+        "\\" + line if _MARK.match(_INVISIBLE.sub("", line)) else line
+        for line in text.splitlines(keepends=True)
     )
 
 
 def _free_tag(part: Part, content: str) -> str:
     """The part's name, numbered where the content holds such a tag itself, in any case."""
-    tags = set(re.findall(rf"<[\s/]*{re.escape(part.name)}(-[0-9]+)?", content, re.IGNORECASE))
+    seen = _INVISIBLE.sub("", content)
+    tags = set(re.findall(rf"<[\s/]*{re.escape(part.name)}(-[0-9]+)?", seen, re.IGNORECASE))
     free = (suffix for suffix in chain([""], (f"-{n}" for n in count(2))) if suffix not in tags)
     return part.name + next(free)
 

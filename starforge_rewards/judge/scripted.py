@@ -5,9 +5,11 @@ raises goes through as it is and becomes no `NoAnswer`; return one to play a jud
 """
 
 import asyncio
+import hashlib
 import importlib
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 
 from starforge_rewards.errors import InputError
 from starforge_rewards.judge.config import Common
@@ -29,7 +31,7 @@ class ScriptedJudge:
 
         Args:
             function: from a question to one of its labels or to a reply; may be async.
-            name: part of the identity; two functions with one name are taken for one judge.
+            name: part of the identity, as is the text of the function's module.
             rules: what any judge declares; of it the identity takes `min_mass`, `empty_response`
                 and `overlong`.
         """
@@ -39,7 +41,7 @@ class ScriptedJudge:
             model=name,
             weights="scripted",
             engine="scripted",
-            options={"name": name},
+            options={"name": name, "source": _source(function)},
             read="text",
             layout="scripted",
             template="scripted",
@@ -71,7 +73,10 @@ class ScriptedJudge:
         match said:
             case str():
                 return chosen(question, said)
-            case Answer() | NoAnswer():
+            case Answer():
+                picked = chosen(question, said.label)  # no number for what is no choice
+                return said if isinstance(picked, Answer) else picked
+            case NoAnswer():
                 return said
         kind = type(said).__name__
         raise InputError(f"{self.identity.model} returned {kind}, not a label or a Reply")
@@ -96,6 +101,15 @@ def load_function(named: str) -> Scripted:
         raise InputError(f"{module_name} has no function {name}", field="function")
     scripted: Scripted = function
     return scripted
+
+
+def _source(function: Scripted) -> str:
+    """Digest of the file that the function is in, so that no run mixes two texts of it."""
+    try:
+        text = Path(inspect.getsourcefile(function) or "").read_bytes()
+    except (OSError, TypeError):  # a callable object, or typed at a prompt
+        text = repr(function).encode()
+    return hashlib.sha256(text).hexdigest()
 
 
 async def _awaited(said: Awaitable[str | Reply]) -> str | Reply:

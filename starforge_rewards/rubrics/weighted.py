@@ -6,6 +6,7 @@ total; the rest are never renormalised.
 """
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Annotated, Literal, NamedTuple, Self
 
@@ -94,8 +95,14 @@ class Rubric(Frozen):
                 raise FieldError(f"{name!r} is there twice", "criteria", index, "name")
         if not (positive := _positive(self)):
             raise FieldError("at least one weight must be above zero", "criteria")
+        if positive < sys.float_info.min:  # products with it would round to zero
+            raise FieldError("the weights are too small for a number", "criteria")
         if not math.isfinite(sum(abs(c.weight) for c in self.criteria) / positive):
             raise FieldError("the weights are too large or too unlike for a number", "criteria")
+        return self
+
+    @model_validator(mode="after")
+    def _anchors(self) -> Self:
         labels = [choice.label for choice in levels_of(self)]
         for index, criterion in enumerate(self.criteria):
             for anchor in criterion.anchors:

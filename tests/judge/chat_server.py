@@ -10,7 +10,7 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-from starforge_rewards.judge.config import EndpointJudge
+from starforge_rewards.judge.config import EndpointJudge, Role
 from starforge_rewards.judge.endpoint import Endpoint
 from starforge_rewards.question import Answer, Choice, Evidence, NoAnswer, Part, Question, Reply
 
@@ -97,12 +97,14 @@ class ScriptedServer:
         self._http.server_close()
 
 
-def ask(base_url: str, *questions: Question, **options: Any) -> list[Reply]:
+def ask(
+    base_url: str, *questions: Question, role: Role = "evaluation", **options: Any
+) -> list[Reply]:
     async def main() -> list[Reply]:
         config = EndpointJudge.model_validate(
             {"kind": "endpoint", "base_url": base_url, "model": "judge"} | options
         )
-        judge = Endpoint(config)
+        judge = Endpoint(config, role=role)
         try:
             return await judge.answer(questions or [question()])
         finally:

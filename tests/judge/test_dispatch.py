@@ -253,3 +253,35 @@ def test_a_fault_in_a_replica_reaches_the_asker_and_does_not_hang() -> None:
             await dispatcher(replica).answer([question("p")], priority=0, deadline=5)
 
     asyncio.run(run())
+
+
+def test_for_evaluation_a_queue_that_moves_is_no_timeout() -> None:
+    async def run() -> None:
+        replica = FakeReplica("a")
+        slow = replica.answer
+
+        async def answer(questions: Sequence[Question], priority: int) -> list[Reply]:
+            await asyncio.sleep(0.1)
+            return await slow(questions, priority)
+
+        replica.answer = answer  # type: ignore[method-assign]
+        front = dispatcher(replica, max_in_flight=1)
+        asked = [question("one prompt", n) for n in range(8 * BATCH)]
+        patient = await front.answer(asked, priority=1, deadline=0.3, patient=True)
+        assert {type(reply) for reply in patient} == {Answer}
+        hurried = await front.answer(asked, priority=0, deadline=0.3)
+        assert {type(reply) for reply in hurried} == {Answer, NoAnswer}
+
+    asyncio.run(run())
+
+
+def test_a_check_finds_a_replica_that_died_since_it_was_last_asked() -> None:
+    async def run() -> None:
+        replica = FakeReplica("a")
+        front = dispatcher(replica)
+        await front.answer([question("p")], priority=0, deadline=5)
+        replica.lost = lambda: Lost("killed", permanent=True)
+        await front.check()
+        assert not front.lanes[0].up
+
+    asyncio.run(run())

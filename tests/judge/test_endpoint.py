@@ -10,7 +10,7 @@ import pytest
 
 from starforge_rewards.errors import InputError
 from starforge_rewards.judge import prompt, reply
-from starforge_rewards.judge.config import Deadlines, EndpointJudge
+from starforge_rewards.judge.config import Deadlines, EndpointJudge, Role
 from starforge_rewards.judge.endpoint import Endpoint, neutral, user_text
 from starforge_rewards.judge.protocol import Judge
 from starforge_rewards.question import Answer, NoAnswer, Reply
@@ -88,17 +88,19 @@ def test_a_server_that_hangs_is_a_timeout() -> None:
     assert len(server.seen) == 2
 
 
-def test_the_deadline_ends_questions_in_flight_and_in_the_queue() -> None:
+@pytest.mark.parametrize(("role", "sent"), [("training", 1), ("evaluation", 4)])
+def test_the_deadline_counts_the_queue_for_training_only(role: Role, sent: int) -> None:
     began = time.monotonic()
     with ScriptedServer(Said(hang=True)) as server:
         replies = ask(
             server.base_url,
             *[question(str(i)) for i in range(4)],
+            role=role,
             max_in_flight=1,
-            deadlines=Deadlines(evaluation=0.3),
+            deadlines=Deadlines(training=0.3, evaluation=0.3),
         )
     assert [said.cause for said in replies if isinstance(said, NoAnswer)] == ["timeout"] * 4
-    assert len(server.seen) == 1
+    assert len(server.seen) == sent
     assert time.monotonic() - began < 10
 
 

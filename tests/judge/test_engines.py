@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,9 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psutil
+import pytest
 
 from starforge_rewards.conversation import Rollout
 from starforge_rewards.engine import actors
+from starforge_rewards.errors import EngineFailed
 from starforge_rewards.judge import pool
 from starforge_rewards.judge.config import VllmJudge, load_judge
 from starforge_rewards.judge.model import resolve_model
@@ -160,3 +163,21 @@ def test_a_killed_driver_leaves_no_engine_and_the_next_run_judges_only_what_is_m
     summary = json.loads(third.stdout)
     assert (summary["asked"], summary["cached"]) == (0, 900)
     assert "Starting" not in third.stderr, "all is cached: no engine starts"
+
+
+def test_a_replica_over_changed_model_files_does_not_start(
+    two_layers: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(two_layers, folder)
+    config = load_judge(str(judge_file(tmp_path, folder, uuid.uuid4().hex, restarts=0)))
+    assert isinstance(config, VllmJudge)
+    model = resolve_model(config, Settings(cache_dir=tmp_path), lambda _said: None)
+    config_file = folder / "config.json"
+    config_file.write_text(config_file.read_text() + "\n")  # as a training run that writes there
+    plan = pool.plan_for(config, model, name="changed", at=pool.address_of(config.ray))
+    try:
+        with pytest.raises(EngineFailed, match="are not those that this judge was opened with"):
+            asyncio.run(pool.launch(plan))
+    finally:
+        actors.leave()

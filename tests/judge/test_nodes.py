@@ -18,9 +18,8 @@ from tests.judge.test_pool import answered, questions
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+def cluster() -> Iterator[Cluster]:
     """A head without room for replicas; nodes are added by the test."""
-    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     made = Cluster(initialize_head=True, head_node_args={"num_cpus": 2})
     yield made
     actors.leave()

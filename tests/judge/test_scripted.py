@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,7 +99,7 @@ def test_the_identity_holds_name_and_declared_rules() -> None:
     rules = Common(empty_response="unscored", min_mass=0.1)
     identity = ScriptedJudge(says_yes, name="mine", rules=rules).identity
     assert (identity.weights, identity.engine) == ("scripted", "scripted")
-    assert identity.options == {"name": "mine"}
+    assert identity.options["name"] == "mine"
     assert (identity.empty_response, identity.min_mass) == ("unscored", 0.1)
     assert identity.digest != ScriptedJudge(says_yes).identity.digest
 
@@ -138,3 +139,21 @@ def test_a_module_that_fails_on_import_is_an_input_error(
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(InputError, match=r"cannot import broken_judge: ZeroDivisionError"):
         load_function("broken_judge:judge")
+
+
+def test_an_answer_that_is_no_choice_is_off_scale_and_no_number() -> None:
+    judge = ScriptedJudge(lambda _question: Answer(label="banana", value=1.0))
+    [reply] = asyncio.run(judge.answer([question("a")]))
+    assert isinstance(reply, NoAnswer)
+    assert reply.cause == "off_scale"
+
+
+def test_the_identity_changes_with_the_text_of_the_function(tmp_path: Path) -> None:
+    digests = set()
+    for number in (0, 1):
+        source = tmp_path / f"own_{number}.py"
+        source.write_text(f"def judge(question):\n    return '{number}'\n")
+        space: dict[str, Any] = {}
+        exec(compile(source.read_text(), str(source), "exec"), space)  # noqa: S102 - our own text
+        digests.add(ScriptedJudge(space["judge"], name="one").identity.digest)
+    assert len(digests) == 2
