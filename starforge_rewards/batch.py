@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -108,7 +109,7 @@ async def score_file(
     """
     refuse_foreign(out)
     with Journal(out.with_name(out.name + ".journal"), _job(tasks, judge)) as journal:
-        kept = {i for i, row in journal.rows() if json.loads(row)["outcome"] == "scored"}
+        kept = {i for i, row in journal.rows() if json.loads(row).get("outcome") == "scored"}
         causes: Counter[str] = Counter()
         advance(len(kept))
         places = asyncio.Semaphore(_UNDER_WAY)
@@ -179,22 +180,28 @@ def refuse_foreign(out: Path) -> None:
         InputError: something is there that holds no results.
     """
     try:
-        if not out.exists():
+        # A device is no file, and would be replaced.
+        if stat.S_ISREG(out.stat().st_mode) and _holds_results(out):
             return
-        if out.is_file() and _holds_results(out):  # and is no device, which would be replaced
-            return
+    except (FileNotFoundError, NotADirectoryError):
+        return
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=out) from None
     raise InputError("exists and holds no results: name another file with --out", file=out)
 
 
 def _holds_results(out: Path) -> bool:
+    """Whether every line is a result: what somebody added to them is theirs."""
     with out.open("rb") as file:
-        first = file.readline()
+        return all(_is_result(line) for line in file)
+
+
+def _is_result(line: bytes) -> bool:
     try:
-        return not first or {"outcome", "rubric_digest", "judge"} <= json.loads(first).keys()
-    except (ValueError, AttributeError):
+        row = json.loads(line)
+    except (ValueError, RecursionError):
         return False
+    return isinstance(row, dict) and {"outcome", "rubric_digest", "judge"} <= row.keys()
 
 
 def _job(tasks: Sequence[Task], judge: Judge) -> dict[str, str]:

@@ -149,8 +149,10 @@ def _refuse_repeated_keys(root: yaml.Node | None, path: Path) -> None:
         if isinstance(node, yaml.MappingNode):
             seen = set[str]()
             for key, value in node.value:
+                line = key.start_mark.line + 1
+                if not isinstance(key, yaml.ScalarNode):  # `? !!str {=: a}` passes for a text
+                    raise InputError("not YAML: a key must be a text", file=path, line=line)
                 if key.value in seen:
-                    line = key.start_mark.line + 1
                     said = "this key is there twice"
                     raise InputError(said, file=path, line=line, field=key.value)
                 seen.add(str(key.value))

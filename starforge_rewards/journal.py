@@ -1,23 +1,29 @@
 """An append-only file of finished work, so that a killed job goes on where it stopped.
 
 The first line says which job it is; a journal of another job is refused, never mixed in. A last
-line that a kill cut short is dropped.
+line that a kill cut short is dropped; a damaged line counts as not there.
 """
 
 import fcntl
 import json
 import os
+import re
+import stat
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
-from typing import Self
+from typing import BinaryIO, Self
 
 from starforge_rewards.errors import InputError
 
 _BEGINS = b'{"job": '
 _LONGEST = 1 << 16
 """Bytes of a first line; that of a journal is far shorter."""
+
+
+_INDEX = re.compile(rb"[0-9]{1,18}")
 
 
 class Journal:
@@ -52,7 +58,7 @@ class Journal:
         return frozenset(self._places)
 
     def add(self, rows: Mapping[int, str]) -> None:
-        """Keep finished rows: one line of JSON each. A later row of an index replaces an earlier.
+        """Keep finished rows: a JSON object on one line each. A later row replaces an earlier one.
 
         Raises:
             InputError: the file cannot be written, such as on a full disk; what was there stays.
@@ -77,16 +83,16 @@ class Journal:
         Raises:
             InputError: `out` cannot be written; the journal stays.
         """
-        target = out.resolve()  # a link goes on to name the results
-        whole = target.with_name(f".{target.name}.whole")
+        target = Path(os.path.realpath(out))  # a link goes on to name the results
+        whole = target.with_name(f".{uuid.uuid4().hex}.whole")  # no file of anybody else's
         try:
             with _clear(out):
-                with whole.open("wb") as file:
+                with _created(whole, like=target) as file:
                     for _, row in self.rows():
                         file.write(row.encode() + b"\n")
                 whole.replace(target)
                 self._path.unlink()  # still locked: nobody takes up what is done
-        except InputError:
+        except BaseException:
             with suppress(OSError):
                 whole.unlink()
             raise
@@ -133,10 +139,11 @@ class Journal:
         with self._path.open("rb") as file:
             offset = len(file.readline())
             for line in file:
-                index, tab, _ = line.partition(b"\t")
-                if not (line.endswith(b"\n") and tab and index.isdigit()):
+                if not line.endswith(b"\n"):
                     break
-                self._places[int(index)] = (offset, len(line))
+                index, _, row = line.partition(b"\t")
+                if _INDEX.fullmatch(index) and _is_object(row):
+                    self._places[int(index)] = (offset, len(line))
                 offset += len(line)
         self._file.truncate(offset)
 
@@ -166,6 +173,28 @@ def _locked(path: Path) -> FileIO:
             file.close()
             raise
         file.close()  # between opening and locking its process finished and dropped it
+
+
+def _created(path: Path, *, like: Path) -> BinaryIO:
+    """A new file, readable to whom the file `like` is, from the start; else as the system has it.
+
+    Raises:
+        OSError: something is at the path already, or it cannot be written.
+    """
+    try:
+        mode = stat.S_IMODE(like.stat().st_mode)
+    except FileNotFoundError:
+        return path.open("xb")
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    os.fchmod(descriptor, mode)
+    return os.fdopen(descriptor, "wb")
+
+
+def _is_object(row: bytes) -> bool:
+    try:
+        return isinstance(json.loads(row.decode()), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _begun(first: bytes) -> bool:

@@ -7,6 +7,8 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict
 
+from starforge_rewards.errors import InputError
+
 
 class Settings(BaseModel):
     """The `SF_*` variables of one process."""
@@ -18,8 +20,17 @@ class Settings(BaseModel):
 
     @classmethod
     def read(cls, environ: Mapping[str, str] = os.environ) -> Self:
-        cache = environ.get("SF_CACHE_DIR") or Path.home() / ".cache" / "starforge_rewards"
-        return cls(cache_dir=Path(cache).expanduser())
+        """The settings.
+
+        Raises:
+            InputError: the cache's folder begins with the home of nobody.
+        """
+        cache = environ.get("SF_CACHE_DIR") or "~/.cache/starforge_rewards"
+        try:
+            return cls(cache_dir=Path(cache).expanduser())
+        except RuntimeError as error:
+            said = f"{cache}: {error}: name another folder"
+            raise InputError(said, field="SF_CACHE_DIR") from None
 
 
 def shipped(*parts: str) -> Path:

@@ -129,7 +129,7 @@ class Breaks:
         self.after, self.answered = after, 0
         self._places = asyncio.Semaphore(8)
 
-    async def __call__(self, question: Question) -> str:
+    async def judge(self, question: Question) -> str:
         async with self._places:
             await asyncio.sleep(0)
             if self.answered >= self.after:
@@ -141,7 +141,7 @@ class Breaks:
 def test_what_an_interrupted_run_had_scored_is_not_asked_again(tmp_path: Path) -> None:
     out, some = tmp_path / "out.jsonl", tasks(300)
     with pytest.raises(ExceptionGroup):
-        run(some, Breaks(after=350), out)
+        run(some, Breaks(after=350).judge, out)
     assert not out.exists()
     lines = (tmp_path / "out.jsonl.journal").read_text().splitlines()[1:]
     assert 100 < len(lines) < 176
@@ -175,7 +175,7 @@ def test_unscored_rows_of_an_interrupted_run_are_asked_again(tmp_path: Path) -> 
 
 def interrupted(out: Path, some: Sequence[Task]) -> None:
     with pytest.raises(ExceptionGroup):
-        run(some, Breaks(after=10), out)
+        run(some, Breaks(after=10).judge, out)
 
 
 @pytest.mark.parametrize(
@@ -218,6 +218,27 @@ def test_a_file_that_holds_no_results_is_left_alone(tmp_path: Path, content: byt
     with pytest.raises(InputError, match=r"out\.jsonl: exists and holds no results"):
         run(tasks(1), lambda _: "5", out)
     assert out.read_bytes() == content
+
+
+@pytest.mark.parametrize("added", [b"my notes\n", b"{}\n", b"\n", b"[" * 10**5 + b"\n"])
+def test_results_that_somebody_added_to_are_left_alone(tmp_path: Path, added: bytes) -> None:
+    out = tmp_path / "out.jsonl"
+    run(tasks(2), lambda _: "5", out)
+    with out.open("ab") as file:
+        file.write(added)
+    with pytest.raises(InputError, match="exists and holds no results"):
+        refuse_foreign(out)
+
+
+def test_a_link_to_itself_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "out.jsonl").symlink_to("out.jsonl")
+    with pytest.raises(InputError, match=r"out\.jsonl: cannot be read: Too many levels"):
+        refuse_foreign(tmp_path / "out.jsonl")
+
+
+def test_a_link_to_nothing_yet_may_name_results(tmp_path: Path) -> None:
+    (tmp_path / "out.jsonl").symlink_to("later.jsonl")
+    refuse_foreign(tmp_path / "out.jsonl")
 
 
 def test_devices_and_folders_are_left_alone(tmp_path: Path) -> None:

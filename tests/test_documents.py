@@ -97,6 +97,7 @@ def test_a_refused_field_is_named_with_its_line(
         ("a: &x 1\nb: *y\n", 2),
         ("a: 1\nb: !!python/object:os.system {}\n", 2),
         ("? [1]\n: 2\n", 1),
+        ("a: 1\n? !!str {=: foo}\n: 2\n", 2),
         ("a: 2026-99-99\n", None),
         ("a: !!int ''\n", None),
         ("a: !!bool x\n", None),

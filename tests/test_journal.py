@@ -40,12 +40,12 @@ def test_rows_come_back_by_index_whatever_their_order(path: Path) -> None:
 
 def test_a_second_row_of_an_index_replaces_the_first(path: Path) -> None:
     with Journal(path, JOB) as journal:
-        journal.add({0: '"unscored"'})
-        journal.add({1: '"other"'})
-        journal.add({0: '"scored"'})
+        journal.add({0: '{"n": 1}'})
+        journal.add({1: '{"n": 2}'})
+        journal.add({0: '{"n": 3}'})
     with Journal(path, JOB) as journal:
         journal.finish(path.with_name("out.jsonl"))
-    assert path.with_name("out.jsonl").read_text() == '"scored"\n"other"\n'
+    assert path.with_name("out.jsonl").read_text() == '{"n": 3}\n{"n": 2}\n'
 
 
 def test_finishing_leaves_the_results_and_nothing_else(path: Path) -> None:
@@ -58,6 +58,32 @@ def test_finishing_leaves_the_results_and_nothing_else(path: Path) -> None:
         journal.finish(out)
     assert out.read_bytes().decode() == '{}\n{"text": "Zwölf\u2028\\n"}\n'
     assert list(out.parent.iterdir()) == [out]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
+def test_new_results_are_for_the_eyes_that_the_old_ones_were_for(path: Path, mode: int) -> None:
+    out = path.with_name("out.jsonl")
+    out.touch()
+    out.chmod(mode)
+    with Journal(path, JOB) as journal:
+        journal.finish(out)
+    assert out.stat().st_mode & 0o777 == mode
+
+
+def test_first_results_have_the_mode_of_any_new_file(path: Path) -> None:
+    path.with_name("any").touch()
+    with Journal(path, JOB) as journal:
+        journal.finish(path.with_name("out.jsonl"))
+    modes = {path.with_name(name).stat().st_mode for name in ("any", "out.jsonl")}
+    assert len(modes) == 1
+
+
+def test_finishing_overwrites_no_file_of_the_users(path: Path) -> None:
+    own = path.with_name(".out.jsonl.whole")
+    own.write_text("mine")
+    with Journal(path, JOB) as journal:
+        journal.finish(path.with_name("out.jsonl"))
+    assert own.read_text() == "mine"
 
 
 def test_a_link_goes_on_to_name_the_results(tmp_path: Path) -> None:
@@ -76,7 +102,9 @@ def test_the_folders_above_it_are_made(tmp_path: Path) -> None:
         assert journal.done == frozenset()
 
 
-ROWS = st.lists(st.tuples(st.integers(0, 9), st.text().map(json.dumps)), max_size=8)
+ROWS = st.lists(
+    st.tuples(st.integers(0, 9), st.text().map(lambda text: json.dumps({"text": text}))), max_size=8
+)
 
 
 @settings(deadline=None, max_examples=100)
@@ -99,6 +127,32 @@ def test_a_journal_cut_short_anywhere_keeps_the_rows_that_were_whole(
         journal.add({99: "{}"})  # begins a line of its own
     with Journal(path, JOB) as journal:
         assert dict(journal.rows()) == expected | {99: "{}"}
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"1\t" + b"\0" * 50,
+        b"\0" * 9,
+        b"1",
+        b"1\t5",
+        b'1\t{"a": "\xff"}',
+        b"1\t{} {}",
+        b"9" * 5000 + b"\t{}",
+    ],
+)
+def test_a_damaged_row_counts_as_not_done_and_those_after_it_stay(
+    path: Path, damaged: bytes
+) -> None:
+    with Journal(path, JOB) as journal:
+        journal.add({0: "{}"})
+    with path.open("ab") as file:
+        file.write(damaged + b'\n2\t{"n": 2}\n')
+    with Journal(path, JOB) as journal:
+        assert dict(journal.rows()) == {0: "{}", 2: '{"n": 2}'}
+        journal.add({1: '{"n": 1}'})
+    with Journal(path, JOB) as journal:
+        assert dict(journal.rows()) == {0: "{}", 1: '{"n": 1}', 2: '{"n": 2}'}
 
 
 def test_the_journal_of_another_job_is_refused_and_says_what_differs(path: Path) -> None:
@@ -192,7 +246,7 @@ journal = Journal(path, {"rollouts": "a", "judge": "b"})
 journal.add({0: "{}"})
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
 try:
-    journal.add({1: '"' + "x" * 1000 + '"'})
+    journal.add({1: '{"a": "' + "x" * 1000 + '"}'})
 except InputError as error:
     print(error)
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))

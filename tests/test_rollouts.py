@@ -144,6 +144,43 @@ def test_what_is_no_parquet_file_is_said_in_one_line(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+TEXTS = pyarrow.array(["p", "q"])
+# "a", and two bytes that are no UTF-8.
+NO_TEXT = pyarrow.Array.from_buffers(
+    pyarrow.string(),
+    2,
+    [None, pyarrow.array([0, 1, 3], pyarrow.int32()).buffers()[1], pyarrow.py_buffer(b"a\xff\xfe")],
+)
+
+
+@pytest.mark.parametrize(
+    ("column", "place"),
+    [
+        (NO_TEXT, "2: response: cannot be read: 'utf-8' codec"),
+        (pyarrow.array([0, 2**55], pyarrow.timestamp("ms")), "2: response: cannot be read: "),
+        (
+            pyarrow.StructArray.from_arrays([TEXTS, TEXTS], ["t", "t"]),
+            "1: response: cannot be read: .*duplicate field names",
+        ),
+    ],
+)
+def test_a_value_that_cannot_be_read_names_file_row_and_column(
+    tmp_path: Path, column: pyarrow.Array, place: str
+) -> None:
+    table = pyarrow.table({"prompt": TEXTS, "response": column})
+    pyarrow.parquet.write_table(table, tmp_path / "r.parquet")
+    with pytest.raises(InputError, match=rf"r\.parquet:{place}"):
+        read_rollouts(tmp_path / "r.parquet")
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    names = ["prompt", "response", "prompt"]
+    table = pyarrow.Table.from_arrays([TEXTS] * 3, names=names)
+    pyarrow.parquet.write_table(table, tmp_path / "r.parquet")
+    with pytest.raises(InputError, match=r"r\.parquet: prompt: this column is there twice"):
+        read_rollouts(tmp_path / "r.parquet")
+
+
 @pytest.mark.parametrize("name", ["r.jsonl", "r.parquet"])
 def test_a_file_that_is_not_there_or_a_folder_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="no such file"):

@@ -1,6 +1,7 @@
 """`starforge score`: a file of rollouts against a rubric, on any judge."""
 
 import asyncio
+import os
 import time
 from pathlib import Path
 from typing import Annotated
@@ -34,7 +35,7 @@ def score(
 
     Exit code 1 where a rollout has no score.
     """
-    if out.resolve() == rollouts.resolve():
+    if os.path.realpath(out) == os.path.realpath(rollouts):
         raise InputError("--out is the file of rollouts: name another", file=out)
     refuse_foreign(out)
     held = resolve(rubric) if rubric else None

@@ -1,8 +1,11 @@
 """What commands print, and how they end: 0 done, 1 the thing asked about is not so, 2 bad input."""
 
 import json
+import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -20,7 +23,25 @@ from starforge_rewards.errors import InputError, NotFound, StarforgeError
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells and typer have it."""
 
-out = Console(highlight=False, emoji=False)
+
+class Results(Console):
+    """Standard output. Where nobody takes it, what was done is done: the rest goes nowhere."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        try:
+            super().print(*objects, **options)
+        except OSError as error:  # a full disk
+            err.print(f"cannot print the results: {error.strerror}", soft_wrap=True)
+            self.on_broken_pipe()
+
+    def on_broken_pipe(self) -> None:
+        """Rich would end the process with 1."""
+        self.quiet = True
+        with suppress(OSError):  # what is still held back would fail once more at the exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+out = Results(highlight=False, emoji=False)
 """Results."""
 err = Console(stderr=True, highlight=False, emoji=False)
 """Progress and problems, so that results can be piped."""

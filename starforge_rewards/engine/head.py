@@ -14,7 +14,7 @@ from pathlib import Path
 
 from starforge_rewards.engine import actors
 from starforge_rewards.engine.actors import Address
-from starforge_rewards.errors import EngineFailed
+from starforge_rewards.errors import EngineFailed, InputError
 
 _PATIENCE = 90.0
 """Seconds until a head that does not come up is given up."""
@@ -32,6 +32,7 @@ def ensure(at: Address, state: Path) -> bool:
 
     Raises:
         EngineFailed: no cluster, or the head does not come up.
+        InputError: the folder of `state` cannot be written.
     """
     try:
         actors.join(at)
@@ -40,8 +41,8 @@ def ensure(at: Address, state: Path) -> bool:
             raise
     else:
         return False
-    state.parent.mkdir(parents=True, exist_ok=True)
     log = state.with_suffix(".log")
+    _prepare(state, log)
     command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block"]
     command += ["--port=0", "--include-dashboard=false", "--disable-usage-stats"]
     with log.open("wb") as output:
@@ -56,6 +57,16 @@ def ensure(at: Address, state: Path) -> bool:
     state.write_text(json.dumps({"pid": process.pid, "started": _started(process.pid)}))
     _wait(at, process, log)
     return True
+
+
+def _prepare(*files: Path) -> None:
+    """Before a head runs that nothing could remember."""
+    for file in files:
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.open("ab").close()
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror}", file=file) from error
 
 
 def stop(state: Path) -> bool:

@@ -6,7 +6,7 @@ An engine lives only inside an actor's process: it watches no parent, and would 
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from vllm import AsyncEngineArgs, SamplingParams
@@ -49,8 +49,11 @@ class Engine:
     """One model on one engine; every method may be awaited many times at once."""
 
     def __init__(self, model: str, options: Mapping[str, Any]) -> None:
-        args = AsyncEngineArgs(model=model, **{**OPTIONS, **options})
+        unknown = sorted(options.keys() - {field.name for field in fields(AsyncEngineArgs)})
+        if unknown:
+            raise EngineFailed(f"unknown engine option: {', '.join(unknown)}")
         try:
+            args = AsyncEngineArgs(model=model, **{**OPTIONS, **options})
             self._llm = AsyncLLM.from_engine_args(args)
         except Exception as error:  # the engine's start is not our code
             raise EngineFailed(f"vLLM could not start {model!r}: {error}") from error

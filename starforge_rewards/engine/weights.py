@@ -5,6 +5,7 @@ A judge's identity carries the digest, so that a score can never mix two models 
 
 import hashlib
 import json
+import os
 import re
 import uuid
 from contextlib import suppress
@@ -17,7 +18,10 @@ from huggingface_hub.errors import HTTPError  # of whichever httpx the hub's cli
 from starforge_rewards.errors import InputError
 
 _SUFFIXES = frozenset(
-    (".safetensors", ".bin", ".json", ".model", ".jinja", ".txt", ".tiktoken", ".py")
+    (
+        *(".safetensors", ".bin", ".pt", ".pth", ".gguf", ".h5", ".msgpack"),
+        *(".json", ".model", ".jinja", ".txt", ".tiktoken", ".py"),
+    )
 )
 """Of files that can change an answer: weights, configuration, tokenizer, template, own code."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -37,7 +41,7 @@ class Weights(NamedTuple):
 
 
 def identify(model: str, revision: str | None, cache_dir: Path) -> Weights:
-    """Pins a folder or a hub name; reads each file of a folder once (memoised by size and mtime).
+    """Pins a folder or a hub name; reads each file of a folder once until it changes.
 
     Args:
         model: a folder, which goes first, or a hub name such as `Qwen/Qwen2.5-7B-Instruct`.
@@ -47,7 +51,7 @@ def identify(model: str, revision: str | None, cache_dir: Path) -> Weights:
     Raises:
         InputError: there is no such model, or the folder holds none.
     """
-    folder = Path(model).expanduser()
+    folder = Path(os.path.expanduser(model))  # which leaves the `~` of nobody as it is
     if folder.is_dir():
         try:
             return _of_folder(folder.resolve(), revision, cache_dir / "weights.json")
@@ -69,9 +73,11 @@ def _of_folder(folder: Path, revision: str | None, memo_file: Path) -> Weights:
     for file in sorted(folder.iterdir()):
         if file.suffix in _SUFFIXES and file.is_file():
             state = file.stat()
-            key, stamp = str(file), [state.st_size, state.st_mtime_ns]
+            # `cp -p` and `touch -r` copy the time of a change, but neither inode nor ctime.
+            stamp = [state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino]
+            key = str(file)
             old = known.get(key)
-            digest = old[2] if old and old[:2] == stamp else _sha256(file)
+            digest = old[-1] if old and old[:-1] == stamp else _sha256(file)
             fresh[key] = [*stamp, digest]
             total.update(f"{digest}  {file.name}\n".encode())
     if any(known.get(key) != entry for key, entry in fresh.items()):
@@ -96,7 +102,7 @@ def _read(memo_file: Path) -> dict[str, list[object]]:
 
 def _sound(entry: object) -> bool:
     match entry:
-        case [int(), int(), str(digest)]:
+        case [int(), int(), int(), int(), str(digest)]:
             return re.fullmatch("[0-9a-f]{64}", digest) is not None
     return False
 

@@ -54,7 +54,9 @@ def write(path: Path, *rows: dict[str, Any]) -> Path:
     return path
 
 
-def start(folder: Path, *more: str, **env: str) -> subprocess.Popen[str]:
+def start(
+    folder: Path, *more: str, stdout: int = subprocess.PIPE, **env: str
+) -> subprocess.Popen[str]:
     """`starforge score` on the folder's files, in a process of its own."""
     command = [sys.executable, "-m", "starforge_rewards", "score", "rollouts.jsonl"]
     usual = ["--rubric", "rubric.yaml", "--judge", "judge.yaml", "--out", "out.jsonl"]
@@ -63,7 +65,7 @@ def start(folder: Path, *more: str, **env: str) -> subprocess.Popen[str]:
         [*command, *usual, *more],
         cwd=folder,
         env=environ,
-        stdout=subprocess.PIPE,
+        stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
     )

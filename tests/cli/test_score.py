@@ -271,6 +271,38 @@ def test_a_function_that_returns_no_label_is_a_mistake_in_the_judges_file(
     assert errors == ["error: folder_judge:judge returned int, not a label or a Reply"]
 
 
+def test_a_link_to_itself_is_no_place_for_results(score: Score, tmp_path: Path) -> None:
+    (tmp_path / "loop.jsonl").symlink_to("loop.jsonl")
+    ended = score("--out", "loop.jsonl")
+    assert ended.code == 2
+    assert ended.err.startswith("error: loop.jsonl: cannot be read: Too many levels")
+
+
+# --- where nobody takes the summary ---
+
+
+@pytest.mark.parametrize(("last", "code"), [("4", 0), ("late", 1)])
+@pytest.mark.parametrize("more", [[], ["--json"]])
+@pytest.mark.parametrize("broken", ["full", "pipe"])
+def test_a_summary_that_cannot_be_printed_changes_no_exit_code(
+    tmp_path: Path, broken: str, more: list[str], last: str, code: int
+) -> None:
+    job(tmp_path, "5", last)
+    if broken == "full":
+        stdout = os.open("/dev/full", os.O_WRONLY)
+    else:
+        reader, stdout = os.pipe()
+        os.close(reader)
+    process = start(tmp_path, *more, stdout=stdout)
+    os.close(stdout)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == code, err
+    assert ("cannot print the results: No space left on device" in err) == (broken == "full")
+    assert "Traceback" not in err
+    assert "Exception ignored" not in err
+    assert len(results(tmp_path)) == 2
+
+
 # --- kills ---
 
 
