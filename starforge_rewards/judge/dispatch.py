@@ -93,7 +93,7 @@ class Dispatcher:
         self._queue: list[_Job] = []
         self._numbers = itertools.count()
         self._progress = 0.0
-        self._begun: list[asyncio.Task[None]] = []
+        self._moment: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()  # a task that nobody holds may vanish
 
     @property
@@ -208,10 +208,14 @@ class Dispatcher:
         job.settle([NoAnswer.because("unreachable", why)] * len(job.questions))
 
     async def begin(self) -> None:
-        """Ask all replicas whether they are up, once, and give them a moment to say so."""
-        if not self._begun:
-            self._begun = [self._spawn(self._await(lane)) for lane in self.lanes]
-        await asyncio.wait(self._begun, timeout=_MOMENT)
+        """Ask all replicas whether they are up, and give them one moment to say so."""
+        if self._moment is None:
+            self._moment = self._spawn(self._first_moment())
+        await asyncio.shield(self._moment)
+
+    async def _first_moment(self) -> None:
+        asks = [self._spawn(self._await(lane)) for lane in self.lanes]
+        await asyncio.wait(asks, timeout=_MOMENT)
 
     async def check(self) -> None:
         """Ask all replicas that seem up whether they are, and give them a moment to say so."""

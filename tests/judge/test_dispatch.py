@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from starforge_rewards.errors import EngineFailed
+from starforge_rewards.judge import dispatch
 from starforge_rewards.judge.dispatch import BATCH, Dispatcher, Lost
 from starforge_rewards.question import (
     Answer,
@@ -283,5 +284,30 @@ def test_a_check_finds_a_replica_that_died_since_it_was_last_asked() -> None:
         replica.lost = lambda: Lost("killed", permanent=True)
         await front.check()
         assert not front.lanes[0].up
+
+    asyncio.run(run())
+
+
+def test_a_replica_that_never_comes_up_delays_the_first_call_by_a_moment_and_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dispatch, "_MOMENT", 0.2)
+
+    async def run() -> None:
+        up, pending = FakeReplica("up"), FakeReplica("pending")
+
+        async def wait_for_ever() -> int:
+            await asyncio.Event().wait()
+            return 0
+
+        pending.ready = wait_for_ever  # type: ignore[method-assign]
+        front = dispatcher(up, pending)
+        took = []
+        for number in range(2):
+            began = asyncio.get_running_loop().time()
+            replies = await front.answer([question(f"p{number}")], priority=0, deadline=5)
+            took.append(asyncio.get_running_loop().time() - began)
+            assert who(replies[0]) == "up"
+        assert took[0] >= 0.2 > took[1]
 
     asyncio.run(run())
