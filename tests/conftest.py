@@ -1,12 +1,16 @@
 """What tests share: models, prepared once and kept for the next run, and a quiet environment."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer
 
 from starforge_rewards.engine import embedded
+from starforge_rewards.engine.tokenizer import ChatTokenizer
 from starforge_rewards.settings import Settings
+from tests import llama3_tokenizer as llama3
 from tests import tiny_model
 
 # A process keeps the mode of its first cluster; the README's test runs with Ray's own default.
@@ -23,3 +27,26 @@ def embedded_model() -> Path:
 def two_layers(embedded_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A two-layer random model with the embedded model's tokenizer."""
     return tiny_model.write(tmp_path_factory.mktemp("two-layers"), embedded_model)
+
+
+@pytest.fixture(scope="module", params=["smollm2", "llama3"])
+def folder(
+    request: pytest.FixtureRequest, embedded_model: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A model folder with a tokenizer: the embedded model's, and one of quite another kind."""
+    if request.param == "smollm2":
+        return embedded_model
+    return llama3.write(tmp_path_factory.mktemp("llama3"))
+
+
+@pytest.fixture(scope="module")
+def tokenizer(folder: Path) -> ChatTokenizer:
+    """The tokenizer of `folder`, as our judge reads it."""
+    return ChatTokenizer(str(folder))
+
+
+@pytest.fixture(scope="module")
+def decode(folder: Path) -> Callable[[list[int]], str]:
+    """Ids to text with control tokens, as any other reader of the file has it."""
+    raw = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    return lambda ids: str(raw.decode(ids, skip_special_tokens=False))

@@ -24,20 +24,6 @@ DIGITS = tuple("0123456789")
 LETTERS = tuple("ABCDEFGHIJKL")
 
 
-@pytest.fixture(scope="module", params=["smollm2", "llama3"])
-def folder(
-    request: pytest.FixtureRequest, embedded_model: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    if request.param == "smollm2":
-        return embedded_model
-    return llama3.write(tmp_path_factory.mktemp("llama3"))
-
-
-@pytest.fixture(scope="module")
-def tokenizer(folder: Path) -> ChatTokenizer:
-    return ChatTokenizer(str(folder))
-
-
 @pytest.fixture(scope="module")
 def raw(folder: Path) -> Tokenizer:
     """The file itself, as any other reader of it has it."""

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
 
 from starforge_rewards.engine.fake import FakeEngine, Masses
 from starforge_rewards.engine.tokenizer import ChatTokenizer
@@ -40,17 +39,6 @@ def folder(
     if request.param == "smollm2":
         return embedded_model
     return llama3.write(tmp_path_factory.mktemp("llama3"), templates[request.param])
-
-
-@pytest.fixture(scope="module")
-def tokenizer(folder: Path) -> ChatTokenizer:
-    return ChatTokenizer(str(folder))
-
-
-@pytest.fixture(scope="module")
-def decode(folder: Path) -> Callable[[list[int]], str]:
-    raw = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    return lambda ids: str(raw.decode(ids, skip_special_tokens=False))
 
 
 def shared_by(prompts: Sequence[list[int]]) -> list[int]:

@@ -1,40 +1,16 @@
 """The slot judge with a reason first, and where the evidence is longer than the context."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
 
 from starforge_rewards.engine.fake import FakeEngine, FakeGeneration
 from starforge_rewards.engine.tokenizer import ChatTokenizer
 from starforge_rewards.judge.identity import Read
 from starforge_rewards.question import NoAnswer, Tokens
-from tests import llama3_tokenizer as llama3
 from tests.judge.slot_asks import answered, ask, failed, judge_of, question
-
-
-@pytest.fixture(scope="module", params=["smollm2", "llama3"])
-def folder(
-    request: pytest.FixtureRequest, embedded_model: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    if request.param == "smollm2":
-        return embedded_model
-    return llama3.write(tmp_path_factory.mktemp("llama3"))
-
-
-@pytest.fixture(scope="module")
-def tokenizer(folder: Path) -> ChatTokenizer:
-    return ChatTokenizer(str(folder))
-
-
-@pytest.fixture(scope="module")
-def decode(folder: Path) -> Callable[[list[int]], str]:
-    raw = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    return lambda ids: str(raw.decode(ids, skip_special_tokens=False))
-
 
 # --- a reason first ---
 
