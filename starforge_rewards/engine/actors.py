@@ -222,8 +222,3 @@ def names(at: Address) -> list[str]:
 def stop(hosted: Hosted) -> None:
     """End an actor for good; its child processes end with it."""
     ray.kill(hosted.handle, no_restart=True)
-
-
-def cpus() -> float:
-    """Cores of the joined cluster."""
-    return float(ray.cluster_resources().get("CPU", os.cpu_count() or 1))

@@ -86,9 +86,6 @@ class Engine:
         """Empty the prefix cache."""
         await self._llm.reset_prefix_cache()
 
-    def close(self) -> None:
-        self._llm.shutdown()
-
     async def _finished(
         self, prompt: list[int], params: SamplingParams, priority: int
     ) -> RequestOutput:

@@ -78,7 +78,7 @@ async def open_judge(
 
             yield await pool.attach(config.name, pool.address_of(config.ray), role)
         case ScriptedConfig():
-            # What a function answers cannot be told from its name: kept for this process only.
+            # What a function answers may rest on more than its text: kept for this process only.
             scripted = ScriptedJudge(
                 load_function(config.function), name=config.function, rules=config
             )

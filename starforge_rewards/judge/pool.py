@@ -8,7 +8,8 @@ import asyncio
 import hashlib
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -192,23 +193,26 @@ class ActorReplica:
         self.name, self._hosted = hosted.name, hosted
 
     async def answer(self, questions: Sequence[Question], priority: int) -> list[Reply]:
-        try:
+        with _telling_losses():
             replies: list[Reply] = await self._hosted.call("answer", questions, priority)
-        except ActorLost as lost:
-            raise Lost(lost, permanent=lost.permanent) from lost
-        return replies
+            return replies
 
     async def labels(self, choices: tuple[Choice, ...]) -> str:
-        try:
+        with _telling_losses():
             return str(await self._hosted.call("labels", choices))
-        except ActorLost as lost:
-            raise Lost(lost, permanent=lost.permanent) from lost
 
     async def ready(self) -> int:
-        try:
+        with _telling_losses():
             return await self._hosted.ready()
-        except ActorLost as lost:
-            raise Lost(lost, permanent=lost.permanent) from lost
+
+
+@contextmanager
+def _telling_losses() -> Iterator[None]:
+    """A lost actor in the dispatcher's words, which know no actors."""
+    try:
+        yield
+    except ActorLost as lost:
+        raise Lost(lost, permanent=lost.permanent) from lost
 
 
 @dataclass
