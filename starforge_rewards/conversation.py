@@ -5,10 +5,13 @@ tokenizer and no UTF-8 file can hold it.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, JsonValue, Tag
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 def _encodable(text: str) -> str:
@@ -18,6 +21,12 @@ def _encodable(text: str) -> str:
         raise ValueError(
             f"lone surrogate at character {error.start}: the text is not valid Unicode"
         ) from None
+    return text
+
+
+def _printable(text: str) -> str:
+    if found := _CONTROL.search(text):
+        raise ValueError(f"control character {found[0]!r} at character {found.start()}: remove it")
     return text
 
 
@@ -33,6 +42,8 @@ def _content_kind(value: object) -> str | None:
 
 
 Text = Annotated[str, AfterValidator(_encodable)]
+Prose = Annotated[Text, AfterValidator(_printable)]
+"""Text that people write to be read, and databases keep: no control characters."""
 Json = Annotated[dict[str, JsonValue], AfterValidator(_encodable_json)]
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -48,6 +59,12 @@ class Frozen(BaseModel):
         for cached in copied.__dict__.keys() - type(self).model_fields.keys():
             del copied.__dict__[cached]
         return copied
+
+
+class Record(BaseModel):
+    """A value that is stored or received: keys that a newer release added are passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class ToolCall(Frozen):

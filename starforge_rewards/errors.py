@@ -3,7 +3,11 @@
 ```
 StarforgeError
 ├── InputError       what a person wrote cannot be used: names file, line and field    exit 2
-├── NotFound         a reference, pool or file names something that is not there       exit 2
+├── NotFound         names something that is not there, or not readable to the asker   exit 2
+├── Unauthorized     no token, or one that is not valid (any more)                     exit 2
+├── Forbidden        readable, but not writable to the asker                           exit 2
+├── Conflict         somebody else's write came first                                  exit 1
+├── Unavailable      a database or server cannot be used now; later may do             exit 1
 └── EngineFailed     an engine or a cluster could not be started or joined             exit 1
 ```
 
@@ -58,7 +62,23 @@ class InputError(StarforgeError):
 
 
 class NotFound(StarforgeError):
-    """A reference, a pool or a file names something that is not there."""
+    """A reference, a pool or a file names something that is not there, or is not readable."""
+
+
+class Unauthorized(StarforgeError):
+    """There is no token, or it is not valid (any more)."""
+
+
+class Forbidden(StarforgeError):
+    """The asker may read this, but not write it."""
+
+
+class Conflict(StarforgeError):
+    """Somebody else's write came first: look at it, then write again."""
+
+
+class Unavailable(StarforgeError):
+    """A database or a server cannot be used now; the same call may do later."""
 
 
 class EngineFailed(StarforgeError):

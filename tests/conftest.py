@@ -1,7 +1,7 @@
 """What tests share: models, prepared once and kept for the next run, and a quiet environment."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -9,9 +9,10 @@ from tokenizers import Tokenizer
 
 from starforge_rewards.engine import embedded
 from starforge_rewards.engine.tokenizer import ChatTokenizer
+from starforge_rewards.registry.database import Database
 from starforge_rewards.settings import Settings
 from tests import llama3_tokenizer as llama3
-from tests import tiny_model
+from tests import postgresql, tiny_model
 
 # A process keeps the mode of its first cluster; the README's test runs with Ray's own default.
 os.environ["RAY_AUTH_MODE"] = "disabled"
@@ -50,3 +51,29 @@ def decode(folder: Path) -> Callable[[list[int]], str]:
     """Ids to text with control tokens, as any other reader of the file has it."""
     raw = Tokenizer.from_file(str(folder / "tokenizer.json"))
     return lambda ids: str(raw.decode(ids, skip_special_tokens=False))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[postgresql.Server]:
+    """A PostgreSQL server of this session."""
+    if postgresql.program("initdb") is None:
+        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
+    with postgresql.server() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A new, empty database of each kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'registry.sqlite'}"
+    server: postgresql.Server = request.getfixturevalue("postgres")
+    return server.new_database()
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """That database, open and migrated."""
+    one = Database.open(database_url)
+    yield one
+    one.close()

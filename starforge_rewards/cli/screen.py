@@ -18,7 +18,15 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from starforge_rewards.errors import InputError, NotFound, StarforgeError
+from starforge_rewards.errors import (
+    Forbidden,
+    InputError,
+    NotFound,
+    StarforgeError,
+    Unauthorized,
+)
+
+_UNUSABLE = InputError | NotFound | Unauthorized | Forbidden
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells and typer have it."""
@@ -84,7 +92,7 @@ def explain(error: BaseException) -> int:
         if str(one) not in said:  # what works together fails together
             err.print(f"[red]error:[/red] {escape(str(one))}", soft_wrap=True)
         said.add(str(one))
-        code = max(code, 2 if isinstance(one, InputError | NotFound) else 1)
+        code = max(code, 2 if isinstance(one, _UNUSABLE) else 1)
     return code
 
 

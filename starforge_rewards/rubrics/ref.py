@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from functools import cached_property
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import JsonValue
 
@@ -35,14 +35,8 @@ class Ref(Frozen):
         owner, slash, name = path.partition("/")
         if not slash:
             raise InputError(f"{text!r} is a bare name: write <owner>/<name>")
-        for what, segment in (("owner", owner), ("name", name)):
-            if not _SEGMENT.fullmatch(segment):
-                raise InputError(
-                    f"{text!r}: the {what} must match [A-Za-z0-9][A-Za-z0-9._-]*, "
-                    "at most 128 characters"
-                )
-        if owner in _RESERVED_OWNERS:
-            raise InputError(f"{text!r}: {owner!r} is reserved and owns no rubric")
+        check_segment("owner", owner, text)
+        check_segment("name", name, text)
         if at and not _VERSION.fullmatch(version):
             raise InputError(f"{text!r}: a version is a whole number from 1, as in {path}@1")
         return cls(owner=owner, name=name, version=int(version) if at else None)
@@ -75,6 +69,19 @@ class ResolvedRubric(Frozen):
 
     def __str__(self) -> str:
         return str(self.ref) if self.ref else f"inline {self.digest[:12]}"
+
+
+def check_segment(what: Literal["owner", "name"], segment: str, text: str) -> None:
+    """Whether a segment of a reference may stand there; `text` is what was written.
+
+    Raises:
+        InputError: it may not.
+    """
+    if not _SEGMENT.fullmatch(segment):
+        said = f"{text!r}: the {what} must match [A-Za-z0-9][A-Za-z0-9._-]*, at most 128 characters"
+        raise InputError(said)
+    if what == "owner" and segment in _RESERVED_OWNERS:
+        raise InputError(f"{text!r}: {segment!r} is reserved and owns no rubric")
 
 
 def digest(rubric: Rubric) -> str:

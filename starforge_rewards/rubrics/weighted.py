@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, model_validator
 
-from starforge_rewards.conversation import Frozen, Rollout, Text
+from starforge_rewards.conversation import Frozen, Prose, Rollout
 from starforge_rewards.errors import FieldError
 from starforge_rewards.question import (
     Cause,
@@ -44,7 +44,7 @@ def _labelled(anchors: object) -> object:
 
 
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Named = Annotated[Text, AfterValidator(_stripped)]
+Named = Annotated[Prose, AfterValidator(_stripped)]
 
 
 class Criterion(Frozen):
@@ -53,8 +53,8 @@ class Criterion(Frozen):
     name: Named
     weight: Finite
     """Negative = a penalty, asked like any other; zero = reported and not counted."""
-    description: Text = ""
-    anchors: Annotated[dict[Text, Text], BeforeValidator(_labelled)] = {}
+    description: Prose = ""
+    anchors: Annotated[dict[Prose, Prose], BeforeValidator(_labelled)] = {}
     """What single levels mean, by level label ("0", "5")."""
 
 
@@ -62,7 +62,7 @@ class Rubric(Frozen):
     """A team's written standard for a correct answer."""
 
     kind: Literal["weighted"] = Field(default="weighted", exclude=True)
-    description: Text = ""
+    description: Prose = ""
     visibility: Literal["private", "public"] = "private"
     scale_min: Finite = 0.0
     scale_max: Finite = 1.0

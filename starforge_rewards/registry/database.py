@@ -1,0 +1,184 @@
+"""One database: its connections, its transactions, and what it means when it cannot be used.
+
+SQLite runs in WAL mode, every commit on disk before it is acknowledged; its writers of one process
+queue here, those of several wait for its lock. A lost database is `Unavailable`, never a hang.
+"""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import sqlalchemy
+from sqlalchemy import Connection, Engine, event, exc, make_url, text
+
+from starforge_rewards.errors import InputError, Unavailable
+from starforge_rewards.registry import migration
+
+_WAIT = 30
+"""Seconds that a writer waits for others."""
+_CONNECT = 5
+"""Seconds for a server to accept a connection."""
+
+
+class Database:
+    """Open until closed; safe to use from any thread."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._writer = engine.execution_options(write=True)
+        # SQLite has one writer at a time: within a process they queue, first come first served.
+        self._turn = threading.Lock() if engine.dialect.name == "sqlite" else None
+
+    @classmethod
+    def open(cls, url: str) -> Self:
+        """The database at a URL, at the present schema.
+
+        Args:
+            url: `sqlite:///<path>` (the file and its folders are made) or `postgresql://…`.
+
+        Raises:
+            InputError: not such a URL, no database of ours, or one of a newer release.
+            Unavailable: it does not answer.
+        """
+        database = cls(_engine(url))
+        try:
+            with database.write() as connection:
+                migration.upgrade(connection)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    @property
+    def shown(self) -> str:
+        """The URL without its password."""
+        return self.engine.url.render_as_string(hide_password=True)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that only reads.
+
+        Raises:
+            Unavailable: the database cannot be used.
+        """
+        with _available(), self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that is on disk when the block ends, or did not happen.
+
+        Raises:
+            Unavailable: the database cannot be used.
+        """
+        with _available(), self._in_turn(), self._writer.begin() as connection:
+            yield connection
+
+    def ping(self) -> None:
+        """Answers where the database does.
+
+        Raises:
+            Unavailable: it does not.
+        """
+        with self.read() as connection:
+            connection.execute(text("SELECT count(*) FROM tokens"))
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        if self._turn is None:
+            yield
+        elif self._turn.acquire(timeout=_WAIT):
+            try:
+                yield
+            finally:
+                self._turn.release()
+        else:
+            raise Unavailable(f"other writers kept the database busy for {_WAIT} s")
+
+
+@contextmanager
+def _available() -> Iterator[None]:
+    try:
+        yield
+    except (exc.IntegrityError, exc.ProgrammingError, exc.DataError):
+        raise  # a mistake of ours
+    except exc.DBAPIError as error:  # its own words alone: the parameters are nobody's business
+        raise Unavailable(f"the database cannot be used: {_first_line(error.orig)}") from None
+    except exc.TimeoutError:
+        raise Unavailable("the database has no free connection") from None
+
+
+def _first_line(error: BaseException | None) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _engine(url: str) -> Engine:
+    try:
+        parsed = make_url(url)
+    except exc.ArgumentError:
+        raise InputError("is no database URL", field="SF_DATABASE_URL") from None
+    if parsed.drivername == "sqlite":
+        return _sqlite(parsed)
+    if parsed.drivername in {"postgresql", "postgres", "postgresql+psycopg"}:
+        return _postgresql(parsed)
+    said = f"{parsed.drivername} is not supported: give sqlite:///<path> or postgresql://…"
+    raise InputError(said, field="SF_DATABASE_URL")
+
+
+def _sqlite(url: sqlalchemy.URL) -> Engine:
+    if not url.database or url.database == ":memory:":
+        raise InputError("name a file: sqlite:///<path>", field="SF_DATABASE_URL")
+    path = Path(url.database)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # private from the start
+    except OSError as error:
+        raise InputError(f"cannot be used as a database: {error.strerror}", file=path) from None
+    engine = sqlalchemy.create_engine(
+        url,
+        connect_args={"timeout": _WAIT},
+        pool_size=16,
+        max_overflow=32,
+        pool_timeout=_WAIT,
+    )
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
+    connection.isolation_level = None  # transactions begin where `_begin_sqlite` says
+    try:
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.OperationalError):
+            raise
+        raise InputError(f"is no database of ours: {error}", field="SF_DATABASE_URL") from None
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("write", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _postgresql(url: sqlalchemy.URL) -> Engine:
+    limits: dict[str, Any] = {
+        "connect_timeout": _CONNECT,
+        "options": f"-c statement_timeout={_WAIT}s -c lock_timeout={_WAIT}s",
+    }
+    return sqlalchemy.create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        connect_args=limits,
+        pool_size=16,
+        max_overflow=16,
+        pool_timeout=_WAIT,
+        pool_pre_ping=True,  # after the server was away the first call must not fail
+    )

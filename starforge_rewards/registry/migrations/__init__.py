@@ -1,0 +1,1 @@
+"""Schema revisions, one file each; a released one is never edited."""
