@@ -3,20 +3,23 @@
 import asyncio
 import hashlib
 import json
-import stat
+import math
+import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from starforge_rewards.conversation import Frozen
-from starforge_rewards.errors import InputError, NotFound
+from starforge_rewards.errors import InputError, NotFound, StarforgeError
 from starforge_rewards.journal import Journal
 from starforge_rewards.judge.protocol import Judge
 from starforge_rewards.registry.folder import RowRubrics
+from starforge_rewards.registry.ledger import RunLedger
+from starforge_rewards.results import Task, recorded, refuse_foreign, result_of
 from starforge_rewards.rollouts import Row
 from starforge_rewards.rubrics.ref import ResolvedRubric
-from starforge_rewards.rubrics.weighted import CriterionScore, Score, Unscored
+from starforge_rewards.run import Outcome
 from starforge_rewards.scoring import score
 
 _MOST_TOGETHER = 32
@@ -25,44 +28,14 @@ _UNDER_WAY = 128
 """Such groups under way at a time: enough to keep engines busy, and bounded in memory."""
 
 
-class Result(Frozen):
-    """One row of results; every row has every key."""
-
-    id: str
-    outcome: Literal["scored", "unscored"]
-    total: float | None = None
-    normalized: float | None = None
-    raw: float | None = None
-    cause: str | None = None
-    detail: str = ""
-    missing: tuple[str, ...] = ()
-    decided: str | None = None
-    criteria: dict[str, CriterionScore]
-    unanswered: dict[str, str] = {}
-    rubric: str | None
-    """Its reference, or null for a rubric given inline or as a file."""
-    rubric_digest: str
-    unversioned: bool
-    judge: str
-    """Digest of the judge's identity."""
-
-
-class Task(NamedTuple):
-    """A row and the rubric that holds for it."""
-
-    row: Row
-    rubric: ResolvedRubric
-
-
-class Outcome(NamedTuple):
+class Scored(NamedTuple):
     """How a file came out."""
 
-    rows: int
-    scored: int
-    unscored: dict[str, int]
-    """Rows without a score, by cause."""
+    outcome: Outcome
     resumed: int
     """Rows that an earlier, interrupted run had scored."""
+    run: str
+    """The id of this job, under which a registry has it."""
 
 
 def assign(
@@ -95,7 +68,8 @@ async def score_file(
     judge: Judge,
     out: Path,
     advance: Callable[[int], None] = lambda _rows: None,
-) -> Outcome:
+    record: Callable[[str], RunLedger] | None = None,
+) -> Scored:
     """Score rows into a JSONL file; what a killed run had scored is not asked again.
 
     Args:
@@ -103,105 +77,101 @@ async def score_file(
         judge: who answers.
         out: the results, written whole at the end; until then they are in `<out>.journal`.
         advance: told how many more rows are done.
+        record: the ledger of the run with a given id; a resumed job goes on as the same run.
 
     Raises:
         InputError: `out` is another thing than results, or holds another job's unfinished ones.
+        Unavailable: the registry cannot be used; the same command goes on later.
     """
     refuse_foreign(out)
-    with Journal(out.with_name(out.name + ".journal"), _job(tasks, judge)) as journal:
-        kept = {i for i, row in journal.rows() if json.loads(row).get("outcome") == "scored"}
-        causes: Counter[str] = Counter()
-        advance(len(kept))
-        places = asyncio.Semaphore(_UNDER_WAY)
-
-        async def score_some(indexes: Sequence[int]) -> None:
-            try:
-                causes.update(await _score_group(tasks, indexes, judge, journal))
-            finally:
-                places.release()
-            advance(len(indexes))
-
-        async with asyncio.TaskGroup() as group:
-            for some in _groups([i for i in range(len(tasks)) if i not in kept]):
-                await places.acquire()
-                group.create_task(score_some(some))
-        journal.finish(out)
-    return Outcome(len(tasks), len(tasks) - causes.total(), dict(causes), len(kept))
-
-
-async def _score_group(
-    tasks: Sequence[Task], indexes: Sequence[int], judge: Judge, journal: Journal
-) -> list[str]:
-    """The causes of those that have no score."""
-    some = [tasks[index] for index in indexes]
-    scores = await score([t.rubric for t in some], [t.row.rollout for t in some], judge)
-    results = [result_of(t, s, judge.identity.digest) for t, s in zip(some, scores, strict=True)]
-    rows = [result.model_dump_json() for result in results]
-    journal.add(dict(zip(indexes, rows, strict=True)))
-    return [result.cause for result in results if result.cause is not None]
+    new = {"run": uuid.uuid4().hex}
+    with Journal(out.with_name(out.name + ".journal"), _job(tasks, judge), new) as journal:
+        run = str(journal.about.get("run", new["run"]))
+        work = _Work(tasks, judge, journal, record(run) if record else None)
+        ends = {i: _end(row) for i, row in journal.rows()}
+        ends = {i: end for i, end in ends.items() if end.cause is None}
+        resumed = len(ends)
+        advance(resumed)
+        try:
+            await _score_missing(work, ends, advance)
+            journal.finish(out)
+        except BaseException:
+            if work.ledger:
+                with suppress(StarforgeError):  # told is what went wrong first
+                    await work.ledger.finish(None, "failed")
+            raise
+    outcome = _outcome(tasks, ends)
+    if work.ledger:
+        await work.ledger.finish(outcome)
+    return Scored(outcome, resumed, run)
 
 
-def result_of(task: Task, result: Score | Unscored, judge: str) -> Result:
-    """The row that is written for a result."""
-    about = {
-        "id": task.row.id,
-        "rubric": str(task.rubric.ref) if task.rubric.ref else None,
-        "rubric_digest": task.rubric.digest,
-        "unversioned": task.rubric.unversioned,
-        "judge": judge,
-    }
-    match result:
-        case Score():
-            return Result(
-                **about,
-                outcome="scored",
-                total=result.total,
-                normalized=result.normalized,
-                raw=result.raw,
-                decided=result.decided,
-                criteria=result.criteria,
-                unanswered=result.unanswered,
-            )
-        case Unscored():
-            return Result(
-                **about,
-                outcome="unscored",
-                cause=result.cause,
-                detail=result.detail,
-                missing=result.missing,
-                criteria=result.answered,
-            )
+class _End(NamedTuple):
+    """How one row ended."""
+
+    total: float | None
+    normalized: float | None
+    cause: str | None
 
 
-def refuse_foreign(out: Path) -> None:
-    """Results may be replaced by new ones; any other file is left alone.
-
-    Raises:
-        InputError: something is there that holds no results.
-    """
-    try:
-        # A device is no file, and would be replaced.
-        if stat.S_ISREG(out.stat().st_mode) and _holds_results(out):
-            return
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=out) from None
-    raise InputError("exists and holds no results: name another file with --out", file=out)
+class _Work(NamedTuple):
+    tasks: Sequence[Task]
+    judge: Judge
+    journal: Journal
+    ledger: RunLedger | None
 
 
-def _holds_results(out: Path) -> bool:
-    """Whether every line is a result: what somebody added to them is theirs."""
-    with out.open("rb") as file:
-        return all(_is_result(line) for line in file)
+async def _score_missing(
+    work: _Work, ends: dict[int, _End], advance: Callable[[int], None]
+) -> None:
+    places = asyncio.Semaphore(_UNDER_WAY)
+
+    async def score_some(some: Sequence[int]) -> None:
+        try:
+            ends.update(await _score_group(work, some))
+        finally:
+            places.release()
+        advance(len(some))
+
+    async with asyncio.TaskGroup() as group:
+        for some in _groups([i for i in range(len(work.tasks)) if i not in ends]):
+            await places.acquire()
+            group.create_task(score_some(some))
 
 
-def _is_result(line: bytes) -> bool:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(row, dict) and {"outcome", "rubric_digest", "judge"} <= row.keys()
+async def _score_group(work: _Work, indexes: Sequence[int]) -> dict[int, _End]:
+    """Recorded first and kept then: what a kill leaves between the two is recorded again."""
+    some = [work.tasks[index] for index in indexes]
+    rubrics, rollouts = [t.rubric for t in some], [t.row.rollout for t in some]
+    scores = await score(rubrics, rollouts, work.judge, ledger=work.ledger)
+    judge = work.judge.identity.digest
+    results = [result_of(t, s, judge) for t, s in zip(some, scores, strict=True)]
+    if work.ledger:
+        rows = zip(indexes, some, results, strict=True)
+        await work.ledger.add_results([recorded(*row) for row in rows])
+    lines = [result.model_dump_json() for result in results]
+    work.journal.add(dict(zip(indexes, lines, strict=True)))
+    ends = [_End(result.total, result.normalized, result.cause) for result in results]
+    return dict(zip(indexes, ends, strict=True))
+
+
+def _end(line: str) -> _End:
+    row: dict[str, Any] = json.loads(line)
+    scored = row.get("outcome") == "scored"
+    return _End(row.get("total"), row.get("normalized"), None if scored else "unscored")
+
+
+def _outcome(tasks: Sequence[Task], ends: Mapping[int, _End]) -> Outcome:
+    totals = [end.total for end in ends.values() if end.total is not None]
+    normalized = [end.normalized for end in ends.values() if end.normalized is not None]
+    alike = len({task.rubric.digest for task in tasks}) == 1  # else totals are on several scales
+    return Outcome(
+        rows=len(tasks),
+        scored=len(totals),
+        unscored=Counter(end.cause for end in ends.values() if end.cause is not None),
+        score=math.fsum(totals) / len(totals) if totals and alike else None,
+        normalized=math.fsum(normalized) / len(normalized) if normalized else None,
+    )
 
 
 def _job(tasks: Sequence[Task], judge: Judge) -> dict[str, str]:

@@ -14,10 +14,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import Any, BinaryIO, Self
 
 from starforge_rewards.errors import InputError
 
+_NOTHING: Mapping[str, object] = {}
 _BEGINS = b'{"job": '
 _LONGEST = 1 << 16
 """Bytes of a first line; that of a journal is far shorter."""
@@ -29,12 +30,15 @@ _INDEX = re.compile(rb"[0-9]{1,18}")
 class Journal:
     """Rows by index, in the order in which they were finished."""
 
-    def __init__(self, path: Path, job: Mapping[str, object]) -> None:
+    def __init__(
+        self, path: Path, job: Mapping[str, object], about: Mapping[str, object] = _NOTHING
+    ) -> None:
         """Open or begin the journal of a job.
 
         Args:
             path: its file; the folders above it are made.
             job: what the work depends on; JSON. A journal of anything else is refused.
+            about: what is noted of the work where this begins it; JSON. See `self.about`.
 
         Raises:
             InputError: the file is the journal of another job, and what differs; no journal; in use
@@ -42,12 +46,13 @@ class Journal:
         """
         self._path = path
         self._places: dict[int, tuple[int, int]] = {}
-        header = json.dumps({"job": job}, sort_keys=True).encode() + b"\n"
+        self.about = about
+        """What was noted when the work began, by this process or an earlier one."""
         with _clear(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = _locked(path)
         try:
-            self._go_on(header, job)
+            self._go_on(job)
         except BaseException:
             self.close()
             raise
@@ -107,20 +112,23 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _go_on(self, header: bytes, job: Mapping[str, object]) -> None:
+    def _go_on(self, job: Mapping[str, object]) -> None:
         with self._path.open("rb") as file:
             first = file.readline(_LONGEST)
-        if first == header:
+        begun = _header(first)
+        if begun.get("job") == job:
+            self.about = begun.get("about", _NOTHING)
             self._read()
         elif first.endswith(b"\n") or not _begun(first):
             raise InputError(
-                f"holds unfinished results of another job ({_differences(first, job)}): "
+                f"holds unfinished results of another job ({_differences(begun, job)}): "
                 "finish that one, name another file, or delete it",
                 file=self._path,
             )
         else:
             self._file.truncate(0)
-            self._append(header)
+            # "job" first: by that a line which a kill cut short is known.
+            self._append(json.dumps({"job": job, "about": self.about}).encode() + b"\n")
 
     def _append(self, line: bytes) -> int:
         """Straight to the system: a killed process loses nothing that was added."""
@@ -202,9 +210,17 @@ def _begun(first: bytes) -> bool:
     return first[: len(_BEGINS)] == _BEGINS[: len(first)]
 
 
-def _differences(header: bytes, job: Mapping[str, object]) -> str:
+def _header(first: bytes) -> Mapping[str, Any]:
+    """What a whole first line says; nothing where it is none of ours."""
     try:
-        other = json.loads(header)["job"]
-        return ", ".join(key for key in job if other.get(key) != job[key]) or "another version"
-    except (ValueError, KeyError, TypeError, AttributeError):
+        header = json.loads(first) if first.endswith(b"\n") else {}
+    except (ValueError, RecursionError):
+        return {}
+    return header if isinstance(header, dict) and isinstance(header.get("job"), dict) else {}
+
+
+def _differences(begun: Mapping[str, Any], job: Mapping[str, object]) -> str:
+    if not begun:
         return "it is no journal"
+    other = begun["job"]
+    return ", ".join(key for key in job if other.get(key) != job[key]) or "another version"

@@ -8,21 +8,14 @@ from typing import Any
 
 import pytest
 
-from starforge_rewards.batch import (
-    Outcome,
-    Result,
-    Task,
-    assign,
-    refuse_foreign,
-    result_of,
-    score_file,
-)
+from starforge_rewards.batch import Scored, assign, score_file
 from starforge_rewards.conversation import Rollout
 from starforge_rewards.errors import InputError
 from starforge_rewards.judge.config import Common
 from starforge_rewards.judge.scripted import Scripted, ScriptedJudge
 from starforge_rewards.question import NoAnswer, Question, Reply
 from starforge_rewards.registry.folder import FolderRegistry, RowRubrics
+from starforge_rewards.results import Result, Task, refuse_foreign, result_of
 from starforge_rewards.rollouts import Row
 from starforge_rewards.rubrics.ref import Ref, ResolvedRubric
 from starforge_rewards.rubrics.weighted import Criterion, Rubric, Unscored
@@ -58,7 +51,7 @@ def run(
     judge: ScriptedJudge | Scripted,
     out: Path,
     advanced: list[int] | None = None,
-) -> Outcome:
+) -> Scored:
     asked = judge if isinstance(judge, ScriptedJudge) else ScriptedJudge(judge)
     advance = (advanced if advanced is not None else []).append
     return asyncio.run(score_file(some, asked, out, advance))
@@ -73,8 +66,9 @@ def test_results_stand_in_input_order_whatever_finishes_first(tmp_path: Path) ->
         return str(number(question) % 6)
 
     advanced: list[int] = []
-    outcome = run(tasks(500), judge, tmp_path / "out.jsonl", advanced)
-    assert outcome == Outcome(rows=500, scored=500, unscored={}, resumed=0)
+    done = run(tasks(500), judge, tmp_path / "out.jsonl", advanced)
+    assert (done.outcome.rows, done.outcome.scored, done.outcome.unscored) == (500, 500, {})
+    assert done.resumed == 0
     rows = results(tmp_path / "out.jsonl")
     assert [row.id for row in rows] == [f"row-{n}" for n in range(1, 501)]
     assert [row.total for row in rows] == [n % 6 for n in range(1, 501)]
@@ -86,8 +80,9 @@ def test_every_row_of_results_has_every_key(tmp_path: Path) -> None:
     def judge(question: Question) -> str | Reply:
         return LATE if number(question) == 2 and question.instruction == "Brief" else "4"
 
-    outcome = run(tasks(3), judge, tmp_path / "out.jsonl")
-    assert outcome == Outcome(rows=3, scored=2, unscored={"timeout": 1}, resumed=0)
+    outcome = run(tasks(3), judge, tmp_path / "out.jsonl").outcome
+    assert (outcome.rows, outcome.scored, outcome.unscored) == (3, 2, {"timeout": 1})
+    assert (outcome.score, outcome.normalized) == (4, 0.8)  # of the scored ones alone
     lines = (tmp_path / "out.jsonl").read_text().splitlines()
     assert [set(json.loads(line)) for line in lines] == [set(Result.model_fields)] * 3
     scored, unscored, _ = results(tmp_path / "out.jsonl")
@@ -115,7 +110,7 @@ def test_empty_responses_are_decided_by_the_judges_rule(tmp_path: Path) -> None:
     (row,) = results(tmp_path / "one.jsonl")
     assert (row.total, row.decided) == (0, "empty_response")
     rules = Common(empty_response="unscored")
-    outcome = run([task], ScriptedJudge(lambda _: "5", rules=rules), tmp_path / "two.jsonl")
+    outcome = run([task], ScriptedJudge(lambda _: "5", rules=rules), tmp_path / "two.jsonl").outcome
     assert outcome.unscored == {"empty_response": 1}
 
 
@@ -147,8 +142,8 @@ def test_what_an_interrupted_run_had_scored_is_not_asked_again(tmp_path: Path) -
     assert 100 < len(lines) < 176
     again = ScriptedJudge(lambda question: str(number(question) % 6))
     advanced: list[int] = []
-    outcome = run(some, again, out, advanced)
-    assert outcome == Outcome(rows=300, scored=300, unscored={}, resumed=len(lines))
+    done = run(some, again, out, advanced)
+    assert (done.outcome.rows, done.outcome.scored, done.resumed) == (300, 300, len(lines))
     assert advanced[0] == len(lines)
     assert sum(advanced) == 300
     assert len(again.asked) == 2 * (300 - len(lines))
@@ -167,9 +162,9 @@ def test_unscored_rows_of_an_interrupted_run_are_asked_again(tmp_path: Path) -> 
     with pytest.raises(ExceptionGroup):
         run(some, judge, out)
     again = ScriptedJudge(lambda _: "3")
-    outcome = run(some, again, out)
+    done = run(some, again, out)
     assert {number(question) for question in again.asked} == {*range(1, 40, 2), 40}
-    assert (outcome.scored, outcome.resumed) == (40, 19)
+    assert (done.outcome.scored, done.resumed) == (40, 19)
     assert [row.id for row in results(out)] == [f"row-{n}" for n in range(1, 41)]
 
 
@@ -195,7 +190,7 @@ def test_another_job_does_not_go_on_with_these_results(
         run(change, lambda _: "5", out)
     with pytest.raises(InputError, match=r"another job \(judge\)"):
         run(tasks(40), ScriptedJudge(lambda _: "5", name="other"), out)
-    assert run(tasks(40), lambda _: "5", out).rows == 40
+    assert run(tasks(40), lambda _: "5", out).outcome.rows == 40
 
 
 def test_finished_results_stay_until_new_ones_are_whole(tmp_path: Path) -> None:

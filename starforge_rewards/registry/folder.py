@@ -11,6 +11,7 @@ from pydantic import JsonValue, ValidationError
 
 from starforge_rewards import documents
 from starforge_rewards.errors import InputError, NotFound
+from starforge_rewards.registry.protocol import Resolver
 from starforge_rewards.rubrics.ref import Ref, ResolvedRubric
 from starforge_rewards.rubrics.weighted import Rubric
 from starforge_rewards.settings import shipped
@@ -50,7 +51,7 @@ def rubric_from_file(path: Path) -> ResolvedRubric:
 class RowRubrics:
     """The rubrics that rows carry, inline or by reference; each distinct one is read once."""
 
-    def __init__(self, registry: FolderRegistry) -> None:
+    def __init__(self, registry: Resolver) -> None:
         self._resolve = lru_cache(maxsize=None)(registry.resolve)
         self._inline: dict[str, ResolvedRubric] = {}
 

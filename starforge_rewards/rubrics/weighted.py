@@ -194,7 +194,7 @@ class _Asked(NamedTuple):
 
 
 class Poser:
-    """Poses one rubric to many rollouts; holds what does not depend on the rollout."""
+    """Poses one rubric about many rollouts; holds what does not depend on the rollout."""
 
     def __init__(self, rubric: Rubric, source: str) -> None:
         self._asked = tuple(
@@ -206,9 +206,8 @@ class Poser:
             for criterion in rubric.criteria
         )
 
-    def pose(self, rollout: Rollout, repeat: int = 0) -> list[Question]:
+    def pose(self, evidence: Evidence, repeat: int = 0) -> list[Question]:
         """One question per criterion, in the rubric's order."""
-        evidence = evidence_of(rollout)
         return [
             Question(
                 source=asked.source,

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from starforge_rewards.batch import Result, assign, score_file
+from starforge_rewards.batch import assign, score_file
+from starforge_rewards.results import Result
 from starforge_rewards.judge.cache import CachingJudge, SqliteStore
 from starforge_rewards.judge.identity import JudgeIdentity
 from starforge_rewards.judge.protocol import Judge
@@ -85,7 +86,7 @@ def rescore(files: Files, criteria: int, judge: Judge) -> None:
     tasks = assign(rows, workload.rubric(criteria), own, files.rollouts)
     store = SqliteStore(files.verdicts, max_bytes=10**9)
     try:
-        outcome = asyncio.run(score_file(tasks, CachingJudge(judge, store), files.results))
+        outcome = asyncio.run(score_file(tasks, CachingJudge(judge, store), files.results)).outcome
     finally:
         store.close()
     if outcome.scored != len(rows):

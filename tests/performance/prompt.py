@@ -10,7 +10,7 @@ from starforge_rewards.judge.model import JudgeModel
 from starforge_rewards.judge.slot import SlotJudge, Written
 from starforge_rewards.question import NoAnswer, Question, Tokens
 from starforge_rewards.rubrics.ref import ResolvedRubric
-from starforge_rewards.rubrics.weighted import Poser
+from starforge_rewards.rubrics.weighted import Poser, evidence_of
 from starforge_rewards.scoring import score
 
 
@@ -58,7 +58,11 @@ class Press:
     def criterion_first(self, rubric: ResolvedRubric, rollouts: Sequence[Rollout]) -> list[Prompt]:
         """The same pieces, with the criterion before the evidence."""
         poser = Poser(rubric.rubric, str(rubric))
-        return [self._turned(question) for rollout in rollouts for question in poser.pose(rollout)]
+        return [
+            self._turned(question)
+            for rollout in rollouts
+            for question in poser.pose(evidence_of(rollout))
+        ]
 
     def _turned(self, question: Question) -> Prompt:
         frame, slot = self._tokenizer.frame(prompt.SYSTEM), self._judge.slot(question.choices)

@@ -16,7 +16,7 @@ from starforge_rewards.judge.dispatch import BATCH
 from starforge_rewards.judge.protocol import Judge
 from starforge_rewards.judge.scripted import ScriptedJudge
 from starforge_rewards.question import Choice, Question, Reply, Tokens, weighed
-from starforge_rewards.rubrics.weighted import Poser
+from starforge_rewards.rubrics.weighted import Poser, evidence_of
 from tests.performance import workload
 from tests.performance.ratio import Ratio, at_least
 
@@ -102,7 +102,7 @@ async def _rate(judge: Judge, batches: int, *, seed: int) -> float:
     """Questions a second; every rollout has a prompt of its own, so that all are spread."""
     poser = Poser(workload.rubric(_CRITERIA).rubric, "performance")
     made = workload.rollouts(batches * BATCH // _CRITERIA, seed=seed, group=1)
-    questions = [question for rollout in made for question in poser.pose(rollout)]
+    questions = [question for rollout in made for question in poser.pose(evidence_of(rollout))]
     calls: list[Awaitable[list[Reply]]] = []
     began = time.perf_counter()
     async with asyncio.TaskGroup() as group:

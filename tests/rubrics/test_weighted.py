@@ -190,7 +190,8 @@ SCALES = [
 WEIGHTS = st.sampled_from([0.0, 1.0, -1.0, 1e-150, 1e150, -1e150]) | st.integers(-30, 30).map(
     lambda sevenths: sevenths / 7
 )
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+PRINTED = st.characters(exclude_categories=["Cc", "Cs"]) | st.sampled_from("\t\n\r\x85")
+TEXT = st.text(PRINTED, max_size=12)
 
 
 @st.composite
@@ -332,7 +333,7 @@ def test_what_a_rollout_does_not_have_is_not_shown() -> None:
 
 
 def test_each_criterion_is_one_question_in_the_rubrics_order() -> None:
-    asked = Poser(rubric(), "alice/support@2").pose(ROLLOUT, repeat=1)
+    asked = Poser(rubric(), "alice/support@2").pose(evidence_of(ROLLOUT), repeat=1)
     assert [question.source for question in asked] == [
         "alice/support@2#Factually correct",
         "alice/support@2#Answers the question",
@@ -345,12 +346,12 @@ def test_each_criterion_is_one_question_in_the_rubrics_order() -> None:
 
 
 def test_a_criterion_without_a_description_is_asked_by_its_name() -> None:
-    assert Poser(weighing(1), "x").pose(ROLLOUT)[0].instruction == "c0"
+    assert Poser(weighing(1), "x").pose(evidence_of(ROLLOUT))[0].instruction == "c0"
 
 
 def test_an_edited_weight_asks_nothing_anew_and_an_edited_text_asks_that_criterion() -> None:
     def keys(edited: Rubric) -> list[bytes]:
-        return [question.key for question in Poser(edited, "x").pose(ROLLOUT)]
+        return [question.key for question in Poser(edited, "x").pose(evidence_of(ROLLOUT))]
 
     first, *rest = rubric().criteria
     heavier = first.model_copy(update={"weight": 9.0})
@@ -452,7 +453,7 @@ def test_an_expectation_is_on_the_scale_whatever_its_rounding(
     scale: tuple[float, float], raw: list[float]
 ) -> None:
     wide = weighing(1, low=scale[0], high=scale[1])
-    (question,) = Poser(wide, "x").pose(ROLLOUT)
+    (question,) = Poser(wide, "x").pose(evidence_of(ROLLOUT))
     some = raw[: len(question.choices)]
     if sum(some) > 0:
         masses = tuple(mass / sum(some) for mass in some)

@@ -1,0 +1,122 @@
+"""The rows of a results file: one per rollout, scored or not, each with every key."""
+
+import json
+import stat
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from starforge_rewards.conversation import Frozen
+from starforge_rewards.errors import InputError
+from starforge_rewards.rollouts import Row
+from starforge_rewards.rubrics.ref import ResolvedRubric
+from starforge_rewards.rubrics.weighted import CriterionScore, Score, Unscored, evidence_of
+from starforge_rewards.run import ResultRow
+
+
+class Result(Frozen):
+    """One row of results; every row has every key."""
+
+    id: str
+    outcome: Literal["scored", "unscored"]
+    total: float | None = None
+    normalized: float | None = None
+    raw: float | None = None
+    cause: str | None = None
+    detail: str = ""
+    missing: tuple[str, ...] = ()
+    decided: str | None = None
+    criteria: dict[str, CriterionScore]
+    unanswered: dict[str, str] = {}
+    rubric: str | None
+    """Its reference, or null for a rubric given inline or as a file."""
+    rubric_digest: str
+    unversioned: bool
+    judge: str
+    """Digest of the judge's identity."""
+
+
+class Task(NamedTuple):
+    """A row and the rubric that holds for it."""
+
+    row: Row
+    rubric: ResolvedRubric
+
+
+def result_of(task: Task, result: Score | Unscored, judge: str) -> Result:
+    """The row that is written for a result."""
+    about = {
+        "id": task.row.id,
+        "rubric": str(task.rubric.ref) if task.rubric.ref else None,
+        "rubric_digest": task.rubric.digest,
+        "unversioned": task.rubric.unversioned,
+        "judge": judge,
+    }
+    match result:
+        case Score():
+            return Result(
+                **about,
+                outcome="scored",
+                total=result.total,
+                normalized=result.normalized,
+                raw=result.raw,
+                decided=result.decided,
+                criteria=result.criteria,
+                unanswered=result.unanswered,
+            )
+        case Unscored():
+            return Result(
+                **about,
+                outcome="unscored",
+                cause=result.cause,
+                detail=result.detail,
+                missing=result.missing,
+                criteria=result.answered,
+            )
+
+
+def recorded(position: int, task: Task, result: Result) -> ResultRow:
+    """The row as a registry keeps it with its run; the score itself is in the ledger."""
+    versioned = not task.rubric.unversioned
+    evidence = evidence_of(task.row.rollout).digest.hex() if versioned else None
+    return ResultRow(
+        key=task.row.id,
+        position=position,
+        outcome=result.outcome,
+        cause=result.cause,
+        detail=result.detail,
+        total=result.total,
+        normalized=result.normalized,
+        rubric=result.rubric if versioned else None,
+        evidence=evidence,
+    )
+
+
+def refuse_foreign(out: Path) -> None:
+    """Results may be replaced by new ones; any other file is left alone.
+
+    Raises:
+        InputError: something is there that holds no results.
+    """
+    try:
+        # A device is no file, and would be replaced.
+        if stat.S_ISREG(out.stat().st_mode) and _holds_results(out):
+            return
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=out) from None
+    raise InputError("exists and holds no results: name another file with --out", file=out)
+
+
+def _holds_results(out: Path) -> bool:
+    """Whether every line is a result: what somebody added to them is theirs."""
+    with out.open("rb") as file:
+        return all(_is_result(line) for line in file)
+
+
+def _is_result(line: bytes) -> bool:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(row, dict) and {"outcome", "rubric_digest", "judge"} <= row.keys()
