@@ -3,10 +3,8 @@
 import asyncio
 import hashlib
 import json
-import math
 import uuid
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +14,14 @@ from starforge_rewards.journal import Journal
 from starforge_rewards.judge.protocol import Judge
 from starforge_rewards.registry.folder import RowRubrics
 from starforge_rewards.registry.ledger import RunLedger
-from starforge_rewards.results import Task, recorded, refuse_foreign, result_of
+from starforge_rewards.results import (
+    End,
+    Task,
+    outcome_of,
+    recorded,
+    refuse_foreign,
+    result_of,
+)
 from starforge_rewards.rollouts import Row
 from starforge_rewards.rubrics.ref import ResolvedRubric
 from starforge_rewards.run import Outcome
@@ -84,7 +89,7 @@ async def score_file(
         Unavailable: the registry cannot be used; the same command goes on later.
     """
     refuse_foreign(out)
-    new = {"run": uuid.uuid4().hex}
+    new = {"run": uuid.uuid4().hex[:16]}
     with Journal(out.with_name(out.name + ".journal"), _job(tasks, judge), new) as journal:
         run = str(journal.about.get("run", new["run"]))
         work = _Work(tasks, judge, journal, record(run) if record else None)
@@ -100,18 +105,10 @@ async def score_file(
                 with suppress(StarforgeError):  # told is what went wrong first
                     await work.ledger.finish(None, "failed")
             raise
-    outcome = _outcome(tasks, ends)
+    outcome = outcome_of(ends.values(), (task.rubric for task in tasks))
     if work.ledger:
         await work.ledger.finish(outcome)
     return Scored(outcome, resumed, run)
-
-
-class _End(NamedTuple):
-    """How one row ended."""
-
-    total: float | None
-    normalized: float | None
-    cause: str | None
 
 
 class _Work(NamedTuple):
@@ -121,9 +118,7 @@ class _Work(NamedTuple):
     ledger: RunLedger | None
 
 
-async def _score_missing(
-    work: _Work, ends: dict[int, _End], advance: Callable[[int], None]
-) -> None:
+async def _score_missing(work: _Work, ends: dict[int, End], advance: Callable[[int], None]) -> None:
     places = asyncio.Semaphore(_UNDER_WAY)
 
     async def score_some(some: Sequence[int]) -> None:
@@ -139,7 +134,7 @@ async def _score_missing(
             group.create_task(score_some(some))
 
 
-async def _score_group(work: _Work, indexes: Sequence[int]) -> dict[int, _End]:
+async def _score_group(work: _Work, indexes: Sequence[int]) -> dict[int, End]:
     """Recorded first and kept then: what a kill leaves between the two is recorded again."""
     some = [work.tasks[index] for index in indexes]
     rubrics, rollouts = [t.rubric for t in some], [t.row.rollout for t in some]
@@ -151,27 +146,14 @@ async def _score_group(work: _Work, indexes: Sequence[int]) -> dict[int, _End]:
         await work.ledger.add_results([recorded(*row) for row in rows])
     lines = [result.model_dump_json() for result in results]
     work.journal.add(dict(zip(indexes, lines, strict=True)))
-    ends = [_End(result.total, result.normalized, result.cause) for result in results]
+    ends = [End(result.total, result.normalized, result.cause) for result in results]
     return dict(zip(indexes, ends, strict=True))
 
 
-def _end(line: str) -> _End:
+def _end(line: str) -> End:
     row: dict[str, Any] = json.loads(line)
     scored = row.get("outcome") == "scored"
-    return _End(row.get("total"), row.get("normalized"), None if scored else "unscored")
-
-
-def _outcome(tasks: Sequence[Task], ends: Mapping[int, _End]) -> Outcome:
-    totals = [end.total for end in ends.values() if end.total is not None]
-    normalized = [end.normalized for end in ends.values() if end.normalized is not None]
-    alike = len({task.rubric.digest for task in tasks}) == 1  # else totals are on several scales
-    return Outcome(
-        rows=len(tasks),
-        scored=len(totals),
-        unscored=Counter(end.cause for end in ends.values() if end.cause is not None),
-        score=math.fsum(totals) / len(totals) if totals and alike else None,
-        normalized=math.fsum(normalized) / len(normalized) if normalized else None,
-    )
+    return End(row.get("total"), row.get("normalized"), None if scored else "unscored")
 
 
 def _job(tasks: Sequence[Task], judge: Judge) -> dict[str, str]:

@@ -5,17 +5,17 @@ Every problem is an `InputError` that names file, line and field.
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
 import yaml
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from starforge_rewards.errors import InputError, first_problem
 
 Model = TypeVar("Model")
-RowModel = TypeVar("RowModel", bound=BaseModel)
 
 
 def read_text(path: Path) -> str:
@@ -51,21 +51,33 @@ def load(path: Path, model: type[Model] | TypeAdapter[Model]) -> Model:
         raise InputError.of(error, file=path, line=line, data=data) from None
 
 
-def rows(path: Path, model: type[RowModel]) -> Iterator[tuple[int, RowModel]]:
-    """The rows of a JSONL file with their line numbers, from 1; blank lines are passed over.
+def records(path: Path) -> Iterator[tuple[int, object]]:
+    """The JSON values of a JSONL file with their line numbers, from 1; blank lines are passed over.
 
     Raises:
-        InputError: at the first line that is not JSON, or that the model refuses.
+        InputError: at the first line that is not JSON.
     """
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 if not line.isspace():
-                    yield number, _row(line, path, number, model)
+                    yield number, _record(line, path, number)
     except FileNotFoundError:
         raise InputError("no such file", file=path) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
+
+
+def parse_json(text: str) -> object:
+    """JSON as its standard has it: no key twice, and no number that is none or too large.
+
+    Raises:
+        ValueError: it is not.
+        RecursionError: nested too deeply.
+    """
+    return json.loads(
+        text, parse_constant=_not_a_number, parse_float=_finite, object_pairs_hook=_unique
+    )
 
 
 def _yaml(text: str, path: Path) -> tuple[yaml.Node | None, object]:
@@ -89,7 +101,7 @@ def _yaml(text: str, path: Path) -> tuple[yaml.Node | None, object]:
 def _json(text: str, path: Path) -> tuple[yaml.Node | None, object]:
     """JSON is not read as YAML, which has other numbers and no pairs of escaped surrogates."""
     try:
-        data = _parsed(text)
+        data = parse_json(text)
     except json.JSONDecodeError as error:
         raise InputError(f"not JSON: {error.msg}", file=path, line=error.lineno) from None
     except (ValueError, RecursionError) as error:
@@ -100,23 +112,13 @@ def _json(text: str, path: Path) -> tuple[yaml.Node | None, object]:
         return None, data  # tabs, for one: the lines of its fields are not known
 
 
-def _row(line: bytes, path: Path, number: int, model: type[RowModel]) -> RowModel:
+def _record(line: bytes, path: Path, number: int) -> object:
     try:
-        data = _parsed(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+        return parse_json(line.decode("utf-8-sig" if number == 1 else "utf-8"))
     except UnicodeDecodeError:
         raise InputError("not UTF-8: save it as UTF-8", file=path, line=number) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON: {error}", file=path, line=number) from None
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        raise InputError.of(error, file=path, line=number, data=data) from None
-
-
-def _parsed(text: str) -> object:
-    return json.loads(
-        text, parse_constant=_not_a_number, parse_float=_finite, object_pairs_hook=_unique
-    )
 
 
 def _finite(number: str) -> float:
@@ -133,8 +135,8 @@ def _not_a_number(constant: str) -> NoReturn:
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     data = dict(pairs)
     if len(data) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        counts = Counter(name for name, _ in pairs)
+        twice = next(name for name, count in counts.items() if count > 1)
         raise ValueError(f"key {twice!r} is there twice")
     return data
 

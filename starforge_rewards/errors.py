@@ -16,7 +16,7 @@ A judge that could not answer is *not* here: that is a value (`question.NoAnswer
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from pydantic import ValidationError
 
@@ -102,10 +102,22 @@ class Problem(NamedTuple):
 
 def first_problem(error: ValidationError, data: object = None) -> Problem:
     """The first problem of a pydantic error; `data` as in `InputError.of`."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    loc, said = first["loc"], first["msg"].removeprefix("Value error, ")
-    context = first.get("ctx", {})
-    match first["type"], context.get("error"):
+    return problems(error, data)[0]
+
+
+def problems(error: ValidationError, data: object = None) -> list[Problem]:
+    """Every problem of a pydantic error, in its order; `data` as in `InputError.of`."""
+    found = error.errors(include_url=False, include_input=False)
+    return [
+        _problem(one["loc"], one["msg"], one["type"], one.get("ctx", {}), data) for one in found
+    ]
+
+
+def _problem(
+    loc: tuple[int | str, ...], msg: str, kind: str, context: Mapping[str, Any], data: object
+) -> Problem:
+    said = msg.removeprefix("Value error, ")
+    match kind, context.get("error"):
         case _, FieldError(problem=said, loc=below):
             loc += below
         case "extra_forbidden", _:

@@ -1,7 +1,10 @@
 """The rows of a results file: one per rollout, scored or not, each with every key."""
 
 import json
+import math
 import stat
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -10,7 +13,7 @@ from starforge_rewards.errors import InputError
 from starforge_rewards.rollouts import Row
 from starforge_rewards.rubrics.ref import ResolvedRubric
 from starforge_rewards.rubrics.weighted import CriterionScore, Score, Unscored, evidence_of
-from starforge_rewards.run import ResultRow
+from starforge_rewards.run import Outcome, ResultRow
 
 
 class Result(Frozen):
@@ -88,6 +91,29 @@ def recorded(position: int, task: Task, result: Result) -> ResultRow:
         normalized=result.normalized,
         rubric=result.rubric if versioned else None,
         evidence=evidence,
+    )
+
+
+class End(NamedTuple):
+    """How one row ended: with numbers, or with a cause."""
+
+    total: float | None
+    normalized: float | None
+    cause: str | None
+
+
+def outcome_of(ends: Iterable[End], rubrics: Iterable[ResolvedRubric]) -> Outcome:
+    """What came of a run; totals on several rubrics' scales have no mean."""
+    ends = list(ends)
+    totals = [end.total for end in ends if end.total is not None]
+    normalized = [end.normalized for end in ends if end.normalized is not None]
+    alike = len({rubric.digest for rubric in rubrics}) == 1
+    return Outcome(
+        rows=len(ends),
+        scored=len(totals),
+        unscored=Counter(end.cause for end in ends if end.cause is not None),
+        score=math.fsum(totals) / len(totals) if totals and alike else None,
+        normalized=math.fsum(normalized) / len(normalized) if normalized else None,
     )
 
 

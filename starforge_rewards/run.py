@@ -14,7 +14,7 @@ from starforge_rewards.errors import FieldError
 Role = Literal["training_reward", "benchmark_score", "conversation_grading", "gate", "adhoc_score"]
 Runner = Literal["judge", "safety"]
 Status = Literal["running", "finished", "failed"]
-Count = Annotated[StrictInt, Field(ge=0)]
+Count = Annotated[StrictInt, Field(ge=0, le=2**31 - 1)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 RunId = Annotated[str, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{7,127}$")]

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue, TypeAdapter
 
-from starforge_rewards import documents
+from starforge_rewards import documents, tables
 from starforge_rewards.conversation import Frozen, Message, Rollout
 from starforge_rewards.errors import InputError
 from starforge_rewards.rubrics.weighted import Rubric
@@ -43,7 +43,7 @@ def refused(path: Path, model: type[Frozen] = Rubric) -> InputError:
 
 def refused_row(path: Path, model: type[Frozen] = Rollout) -> InputError:
     with pytest.raises(InputError) as error:
-        list(documents.rows(path, model))
+        list(tables.rows(path, model))
     assert error.value.file == path
     return error.value
 
@@ -210,14 +210,14 @@ def test_a_bad_json_document_is_refused(
 
 def test_rows_come_in_order_with_the_numbers_of_their_lines(tmp_path: Path) -> None:
     text = '\n{"prompt": "a", "response": "b"}\r\n  \n{"prompt": "c\u2028d", "response": ""}'
-    found = list(documents.rows(written(tmp_path, text, "r.jsonl"), Rollout))
+    found = list(tables.rows(written(tmp_path, text, "r.jsonl"), Rollout))
     assert [number for number, _ in found] == [2, 4]
     assert [row.model_dump()["prompt"] for _, row in found] == ["a", "c\u2028d"]
 
 
 def test_rows_are_read_as_they_are_asked_for(tmp_path: Path) -> None:
     path = written(tmp_path, '{"prompt": "a", "response": "b"}\nbroken\n', "r.jsonl")
-    reading = documents.rows(path, Rollout)
+    reading = tables.rows(path, Rollout)
     assert next(reading)[0] == 1
     with pytest.raises(InputError):
         next(reading)
@@ -225,7 +225,7 @@ def test_rows_are_read_as_they_are_asked_for(tmp_path: Path) -> None:
 
 def test_the_first_row_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     row = b'\xef\xbb\xbf{"prompt": "a", "response": "b"}\n'
-    (found,) = documents.rows(written(tmp_path, row, "r.jsonl"), Rollout)
+    (found,) = tables.rows(written(tmp_path, row, "r.jsonl"), Rollout)
     assert found == (1, Rollout(prompt="a", response="b"))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from starforge_rewards import documents
+from starforge_rewards import documents, tables
 from starforge_rewards.conversation import Rollout
 from starforge_rewards.rubrics.weighted import Rubric
 from starforge_rewards.settings import shipped
@@ -19,7 +19,7 @@ SUPPORT_ANSWER = shipped("configs", "rubrics", "starforge", "support-answer.yaml
 
 @pytest.fixture(scope="module")
 def rollouts() -> list[Rollout]:
-    return [row for _, row in documents.rows(ROLLOUTS, Rollout) if isinstance(row, Rollout)]
+    return [row for _, row in tables.rows(ROLLOUTS, Rollout) if isinstance(row, Rollout)]
 
 
 def words(text: object) -> list[str]:
@@ -46,7 +46,7 @@ def test_the_support_rubric_is_the_one_of_the_documentation() -> None:
 
 def test_a_row_has_these_keys_and_no_other() -> None:
     keys = {"id", "prompt", "response", "reference", "metadata"}
-    for _, row in documents.rows(ROLLOUTS, Rollout):
+    for _, row in tables.rows(ROLLOUTS, Rollout):
         assert row.model_fields_set == keys
 
 

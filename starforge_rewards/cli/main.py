@@ -5,7 +5,8 @@ import sys
 import typer
 
 from starforge_rewards import __version__
-from starforge_rewards.cli import demo, judge, score
+from starforge_rewards.cli import demo, judge, rubric, score, serve, token
+from starforge_rewards.cli import run as runs
 from starforge_rewards.cli.screen import INTERRUPTED, explain, out
 
 app = typer.Typer(
@@ -17,7 +18,11 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("score")(score.score)
+app.command("serve")(serve.serve)
 app.add_typer(judge.app, name="judge")
+app.add_typer(rubric.app, name="rubric")
+app.add_typer(runs.app, name="run")
+app.add_typer(token.app, name="token")
 
 
 @app.callback(invoke_without_command=True)

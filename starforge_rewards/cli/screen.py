@@ -5,8 +5,9 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
@@ -30,6 +31,12 @@ _UNUSABLE = InputError | NotFound | Unauthorized | Forbidden
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells and typer have it."""
+
+
+AsOwner = Annotated[
+    str | None,
+    typer.Option("--as", help="Work on the database directly, as this owner (SF_DATABASE_URL)."),
+]
 
 
 class Results(Console):

@@ -136,6 +136,17 @@ AnyJudge = VllmJudge | EndpointJudge | PoolJudge | ScriptedConfig
 _ADAPTER: TypeAdapter[AnyJudge] = TypeAdapter(Annotated[AnyJudge, Field(discriminator="kind")])
 
 
+def remembers(config: AnyJudge) -> bool:
+    """Whether what a judge said once may answer for it in a later process."""
+    match config:
+        case PoolJudge():
+            return True
+        case ScriptedConfig():  # what a function answers may rest on more than its text
+            return False
+        case _:
+            return config.reuse
+
+
 def load_judge(named: str) -> AnyJudge:
     """The configuration in a file, of a shipped name (`embedded`) or of a pool (`pool:NAME`).
 

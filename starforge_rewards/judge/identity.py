@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from starforge_rewards.conversation import Frozen
+from starforge_rewards.run import JudgeRecord
 
 Read = Literal["logprobs", "reasoned", "text"]
 EmptyRule = Literal["scale_min", "unscored"]
@@ -41,6 +42,11 @@ class JudgeIdentity(Frozen):
         # Options are sorted: whoever writes, sends or stores them may change their order.
         text = json.dumps(self.model_dump(mode="json"), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def record(self) -> JudgeRecord:
+        """As a run names it."""
+        return JudgeRecord(digest=self.digest, identity=self.model_dump(mode="json"))
 
     @property
     def verified(self) -> bool:

@@ -3,12 +3,24 @@
 What is not readable is not found: the same query, the same number of them, the same answer.
 """
 
-from sqlalchemy import ColumnElement, Select, select, true, tuple_
+from sqlalchemy import Boolean, ColumnElement, Select, bindparam, or_, select, true, tuple_
 
 from starforge_rewards.errors import Forbidden, NotFound
 from starforge_rewards.registry import schema
 from starforge_rewards.registry.records import User
 from starforge_rewards.rubrics.ref import Ref
+
+READABLE: ColumnElement[bool] = or_(
+    schema.rubrics.c.visibility == "public",
+    schema.rubrics.c.owner == bindparam("reader"),
+    bindparam("reads_all", type_=Boolean),
+)
+"""`readable` of whom `reader` names, for a statement that is made once."""
+
+
+def reader(user: User) -> dict[str, str | bool]:
+    """The parameters of `READABLE`."""
+    return {"reader": user.owner, "reads_all": user.admin}
 
 
 def readable(user: User) -> ColumnElement[bool]:

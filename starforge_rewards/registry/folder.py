@@ -4,7 +4,6 @@ A folder keeps no versions: what it serves is marked unversioned and known by it
 """
 
 import json
-from functools import lru_cache
 from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
@@ -49,11 +48,14 @@ def rubric_from_file(path: Path) -> ResolvedRubric:
 
 
 class RowRubrics:
-    """The rubrics that rows carry, inline or by reference; each distinct one is read once."""
+    """The rubrics that rows carry, inline or by reference; each distinct one is read once.
 
-    def __init__(self, registry: Resolver) -> None:
-        self._resolve = lru_cache(maxsize=None)(registry.resolve)
-        self._inline: dict[str, ResolvedRubric] = {}
+    It travels to other processes with what it has read: there a reference means the same version.
+    """
+
+    def __init__(self, resolver: Resolver) -> None:
+        self.resolver = resolver
+        self._read: dict[str, ResolvedRubric] = {}
 
     def of(self, given: dict[str, JsonValue] | str) -> ResolvedRubric:
         """The rubric that a row's `rubric` means.
@@ -62,14 +64,20 @@ class RowRubrics:
             InputError: refused, with the field inside the row.
             NotFound: a reference that names nothing.
         """
-        if isinstance(given, str):
-            return self._resolve(given)
-        key = json.dumps(given)
-        if key not in self._inline:
-            try:
-                self._inline[key] = ResolvedRubric.pin(Rubric.model_validate(given))
-            except ValidationError as error:
-                refused = InputError.of(error, data=given)
-                field = f"rubric.{refused.field}" if refused.field else "rubric"
-                raise InputError(refused.problem, field=field) from None
-        return self._inline[key]
+        key = given if isinstance(given, str) else json.dumps(given)  # a reference is no JSON
+        if key not in self._read:
+            by_ref = isinstance(given, str)
+            self._read[key] = self.resolver.resolve(key) if by_ref else _inline(given)
+        return self._read[key]
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"_read": self._read}
+
+
+def _inline(given: object) -> ResolvedRubric:
+    try:
+        return ResolvedRubric.pin(Rubric.model_validate(given))
+    except ValidationError as error:
+        refused = InputError.of(error, data=given)
+        field = f"rubric.{refused.field}" if refused.field else "rubric"
+        raise InputError(refused.problem, field=field) from None

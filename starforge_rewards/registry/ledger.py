@@ -53,6 +53,11 @@ class RunLedger:
     def judge(self) -> str | None:
         return self._run.judge.digest if self._run.judge else None
 
+    @property
+    def cited(self) -> frozenset[str]:
+        """The versions that were cited so far; none: the run is not recorded."""
+        return frozenset(self._cited)
+
     async def find(self, keys: Sequence[ScoreKey]) -> Mapping[ScoreKey, Score]:
         await self._cite(keys)
         if not self._reuse or self.judge is None:

@@ -1,15 +1,20 @@
 """Brings a database to the present schema, from empty and from every released one."""
 
+import threading
 from pathlib import Path
 
-from sqlalchemy import Connection, exc, inspect, text
+from sqlalchemy import Connection, inspect, text
 
 from starforge_rewards.errors import InputError
 
 HEAD = "0001"
 """The newest revision in `migrations/versions`."""
+_OURS = {"alembic_version", "rubrics", "revisions"}
+"""Tables of every revision; other programs have the first one too."""
 _LOCK = 7_305_112
 """Of PostgreSQL's advisory locks, the one for migrating: two servers may start at once."""
+_ALONE = threading.Lock()
+"""Alembic runs one migration of a process at a time: what it works on is global."""
 
 
 def upgrade(connection: Connection) -> None:
@@ -29,7 +34,8 @@ def upgrade(connection: Connection) -> None:
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     config.attributes["connection"] = connection
     try:
-        command.upgrade(config, "head")
+        with _ALONE:
+            command.upgrade(config, "head")
     except util.CommandError:
         said = f"its schema {found} is not known here: install the release that wrote it"
         raise InputError(said, field="SF_DATABASE_URL") from None
@@ -37,11 +43,8 @@ def upgrade(connection: Connection) -> None:
 
 def _revision(connection: Connection) -> str | None:
     tables = inspect(connection).get_table_names()
-    if "alembic_version" in tables:
-        try:
-            found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-        except exc.ProgrammingError:
-            found = None
+    if _OURS.issubset(tables):
+        found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
         return str(found)
     if tables:
         said = f"holds tables that are not ours ({', '.join(sorted(tables)[:3])}): name another"

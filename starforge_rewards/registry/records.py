@@ -8,7 +8,7 @@ from pydantic import AwareDatetime, Field, JsonValue
 from starforge_rewards.conversation import Frozen, Prose, Record
 from starforge_rewards.rubrics.ref import Ref, ResolvedRubric
 from starforge_rewards.rubrics.weighted import Rubric, Score
-from starforge_rewards.run import Digest, RunRecord
+from starforge_rewards.run import Count, Digest, RunRecord
 
 Body = Mapping[str, JsonValue]
 
@@ -115,11 +115,11 @@ class RunListing(Record):
 class ScoreKey(Frozen):
     """What a score depends on, besides the judge: the text's version, the evidence, the repeat."""
 
-    rubric: str
+    rubric: Prose
     """`owner/name@version`."""
     evidence: Digest
     """`Evidence.digest` as hexadecimal."""
-    repeat: int = 0
+    repeat: Count = 0
 
 
 class KeyedScore(Frozen):

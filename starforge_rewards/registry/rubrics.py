@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, insert, select, update
 
 from starforge_rewards.errors import Conflict, InputError
 from starforge_rewards.registry import access, listing, schema, usage
@@ -33,6 +33,23 @@ from starforge_rewards.run import Usage
 
 AnyRow = Row[*tuple[Any, ...]]
 _RUBRIC, _REVISION = schema.rubrics.c, schema.revisions.c
+
+# Statements are made once: making one costs more than running it.
+_NAMED = (_RUBRIC.owner == bindparam("owner"), _RUBRIC.name == bindparam("name"))
+_LOCK = select(schema.rubrics).where(*_NAMED).with_for_update()
+_INSERT = insert(schema.revisions)
+_UPDATE = update(schema.rubrics).where(_RUBRIC.id == bindparam("of"))
+_STORED = select(schema.revisions).where(_REVISION.rubric_id == bindparam("of"))
+_LANDED = _STORED.where(_REVISION.write_key == bindparam("key"))
+_SAME = _STORED.where(_REVISION.version == bindparam("at"))
+_READ = (
+    select(_RUBRIC.owner, _RUBRIC.name, _RUBRIC.kind, _RUBRIC.archived, schema.revisions)
+    .select_from(schema.revisions.join(schema.rubrics, _REVISION.rubric_id == _RUBRIC.id))
+    .where(*_NAMED, access.READABLE)
+)
+_CURRENT = _READ.where(_REVISION.version == _RUBRIC.version)
+_PINNED = _READ.where(_REVISION.version == bindparam("at"))
+_ALL = _READ.order_by(_REVISION.version.desc())
 
 
 class SqlRubrics:
@@ -60,7 +77,7 @@ class SqlRubrics:
         with self._database.write() as connection:
             row = _locked(connection, ref)
             if write_key is not None and (
-                landed := _stored(connection, row, _REVISION.write_key == write_key)
+                landed := _stored(connection, _LANDED, of=row.id, key=write_key)
             ):
                 return _written(row, landed, changed=True)
             if expected_version not in (None, row.version):
@@ -69,8 +86,9 @@ class SqlRubrics:
                     "look at what changed, then write again"
                 )
             body = body_of(rubric, row.visibility)
-            if row.fingerprint == _fingerprint(body):
-                same = _stored(connection, row, _REVISION.version == row.version)
+            fingerprint = _fingerprint(body)
+            if row.fingerprint == fingerprint:
+                same = _stored(connection, _SAME, of=row.id, at=row.version)
                 return _written(row, same, changed=False)
             revision = {
                 "rubric_id": row.id,
@@ -81,26 +99,22 @@ class SqlRubrics:
                 "created_at": timestamp(),
                 "write_key": write_key,
             }
-            connection.execute(insert(schema.revisions).values(revision))
-            _advance(connection, row, body, revision)
+            connection.execute(_INSERT, revision)
+            _advance(connection, row, body, revision | {"fingerprint": fingerprint})
             return _written(row, revision, changed=True)
 
     def show(self, ref: Ref) -> Current:
-        wanted = _RUBRIC.version if ref.version is None else ref.version
-        with self._database.read() as connection:
-            row = connection.execute(self._revisions(ref).where(_REVISION.version == wanted))
-            if (found := row.first()) is None:
-                raise access.absent(ref)
-            return Current.model_validate(_revision(found, found._mapping) | _archived(found))
+        wanted = _CURRENT if ref.version is None else _PINNED
+        found = next(iter(self._read(wanted, ref)), None)
+        if found is None:
+            raise access.absent(ref)
+        return Current.model_validate(_revision(found, found._mapping) | _archived(found))
 
     def list(self, query: RubricQuery) -> Listing:
         return listing.page(self._database, self._user, query)
 
     def revisions(self, ref: Ref) -> Sequence[Revision]:
-        newest_first = self._revisions(ref).order_by(_REVISION.version.desc())
-        with self._database.read() as connection:
-            rows = connection.execute(newest_first).all()
-        if not rows:
+        if not (rows := self._read(_ALL, ref)):
             raise access.absent(ref)
         return [Revision.model_validate(_revision(row, row._mapping)) for row in rows]
 
@@ -112,30 +126,23 @@ class SqlRubrics:
         access.own(self._user, ref.owner)
         with self._database.write() as connection:
             row = _locked(connection, ref)
-            table = schema.rubrics
-            connection.execute(update(table).where(table.c.id == row.id).values(archived=archived))
-            listing.enter(connection, _entry(row)._replace(archived=archived))
+            entry = _entry(row)._replace(archived=archived)
+            changed = {"archived": archived, "audience": entry.audience}
+            connection.execute(_UPDATE, changed | {"of": row.id})
+            listing.enter(connection, entry)
         return current.model_copy(update={"archived": archived})
 
-    def _revisions(self, ref: Ref) -> Any:
+    def _read(self, wanted: Select[*tuple[Any, ...]], ref: Ref) -> Sequence[AnyRow]:
         """Versions of a rubric, where the user may read it."""
-        kept = schema.revisions.join(schema.rubrics, _REVISION.rubric_id == _RUBRIC.id)
-        return (
-            select(_RUBRIC.owner, _RUBRIC.name, _RUBRIC.kind, _RUBRIC.archived, schema.revisions)
-            .select_from(kept)
-            .where(
-                _RUBRIC.owner == ref.owner, _RUBRIC.name == ref.name, access.readable(self._user)
-            )
-        )
+        named = {"owner": ref.owner, "name": ref.name} | access.reader(self._user)
+        with self._database.read() as connection:
+            return connection.execute(wanted, named | {"at": ref.version}).all()
 
 
 def _locked(connection: Connection, ref: Ref) -> AnyRow:
     """The rubric's row, locked until the transaction ends; at version 0 where it is new."""
-    table = schema.rubrics
-    found = (
-        select(table).where(table.c.owner == ref.owner, table.c.name == ref.name).with_for_update()
-    )
-    if (row := connection.execute(found).first()) is None:
+    named = {"owner": ref.owner, "name": ref.name}
+    if (row := connection.execute(_LOCK, named).first()) is None:
         new = {
             "owner": ref.owner,
             "name": ref.name,
@@ -148,32 +155,32 @@ def _locked(connection: Connection, ref: Ref) -> AnyRow:
             "fingerprint": "",
             "updated_at": timestamp(),
         }
-        insert_new(connection, table, [new])  # or another writer has just done so
-        row = connection.execute(found).one()
+        insert_new(connection, schema.rubrics, [new])  # or another writer has just done so
+        row = connection.execute(_LOCK, named).one()
     return row
 
 
 def _advance(connection: Connection, row: AnyRow, body: Body, revision: dict[str, Any]) -> None:
     """The counter and the listing follow the text."""
-    table = schema.rubrics
     listed = {key: str(body[key]) for key in ("visibility", "description")}
+    entry = _entry(row)._replace(visibility=listed["visibility"], description=listed["description"])
     changed = listed | {
+        "of": row.id,
         "version": revision["version"],
         "kind": body.get("kind", "weighted"),
-        "fingerprint": _fingerprint(body),
+        "audience": entry.audience,
+        "fingerprint": revision["fingerprint"],
         "updated_at": revision["created_at"],
     }
-    connection.execute(update(table).where(table.c.id == row.id).values(changed))
-    entry = _entry(row)._replace(visibility=listed["visibility"], description=listed["description"])
+    connection.execute(_UPDATE, changed)
     if row.version == 0 or entry != _entry(row):
         listing.enter(connection, entry)
 
 
 def _stored(
-    connection: Connection, row: AnyRow, condition: ColumnElement[bool]
+    connection: Connection, wanted: Select[*tuple[Any, ...]], **given: Any
 ) -> dict[str, Any] | None:
-    found = select(schema.revisions).where(_REVISION.rubric_id == row.id, condition)
-    stored = connection.execute(found).mappings().first()
+    stored = connection.execute(wanted, given).mappings().first()
     return dict(stored) if stored else None
 
 

@@ -81,6 +81,7 @@ words = Table(
     Column("name", _sorted(128), nullable=False),
     Index(None, "audience", "word", "owner", "name"),
     Index(None, "word", "owner", "name"),
+    Index(None, "owner", "word", "name"),
 )
 
 runs = Table(

@@ -6,6 +6,7 @@ run that used another score, or an incomplete one, keeps its own beside it, whic
 """
 
 import hashlib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -95,6 +96,10 @@ def _id(recorder: str, judge: str, key: ScoreKey) -> bytes:
 
 
 def _row(run: Any, of: _Version, key: ScoreKey, score: Score) -> dict[str, Any]:
+    if not all(map(math.isfinite, _numbers(score))):
+        raise InputError(
+            f"the score of evidence {key.evidence[:12]} has a number that is not finite"
+        )
     return {
         "id": _id(run.owner, run.judge_digest, key),
         "rubric_id": of.rubric_id,
@@ -108,9 +113,16 @@ def _row(run: Any, of: _Version, key: ScoreKey, score: Score) -> dict[str, Any]:
     }
 
 
+def _numbers(score: Score) -> Iterable[float]:
+    yield from (score.total, score.normalized, score.raw)
+    for each in score.criteria.values():
+        yield from (each.value, each.normalized, each.mass or 0.0, *(each.probabilities or ()))
+
+
 def _beside(row: dict[str, Any], run_id: str) -> dict[str, Any]:
-    """The same for this run alone."""
-    own = hashlib.sha256(row["id"] + run_id.encode()).digest()
+    """The same for this run alone, under an id that is its own content's too."""
+    text = f"{run_id}\n{_plain(row['body']).model_dump_json()}"
+    own = hashlib.sha256(row["id"] + text.encode()).digest()
     return row | {"id": own, "served": False}
 
 

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pydantic import AwareDatetime
-from sqlalchemy import Row, insert, select, update
+from pydantic import AwareDatetime, TypeAdapter, ValidationError
+from sqlalchemy import Row, bindparam, insert, select, update
 from sqlalchemy.sql.expression import delete
 
-from starforge_rewards.conversation import Frozen, Record
-from starforge_rewards.errors import NotFound, Unauthorized
+from starforge_rewards.conversation import Frozen, Prose, Record
+from starforge_rewards.errors import InputError, NotFound, Unauthorized, first_problem
 from starforge_rewards.registry import schema
 from starforge_rewards.registry.database import Database
 from starforge_rewards.registry.records import User
@@ -26,6 +26,8 @@ from starforge_rewards.rubrics.ref import check_segment
 
 _FORM = re.compile(r"sf_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 _NOBODY = hashlib.sha256(secrets.token_bytes()).hexdigest()
+_KNOWN = select(schema.tokens).where(schema.tokens.c.id == bindparam("named"))
+_LABEL = TypeAdapter(Prose)
 SESSION = timedelta(hours=12)
 """How long a console session lasts."""
 
@@ -59,9 +61,13 @@ class Tokens:
         """A new token for the namespace of `owner`.
 
         Raises:
-            InputError: not a name of an owner.
+            InputError: not a name of an owner, or a label that cannot be shown.
         """
         check_segment("owner", owner, owner)
+        try:
+            _LABEL.validate_python(label)
+        except ValidationError as error:
+            raise InputError(first_problem(error).said, field="label") from None
         token_id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
         row = {
             "id": token_id,
@@ -146,8 +152,7 @@ class Tokens:
         form = _FORM.fullmatch(token)
         token_id, secret = form.groups() if form else ("", "")
         with self._database.read() as connection:
-            table = schema.tokens
-            row = connection.execute(select(table).where(table.c.id == token_id)).first()
+            row = connection.execute(_KNOWN, {"named": token_id}).first()
         same = hmac.compare_digest(row.digest if row else _NOBODY, _hashed(secret))
         return row if same else None
 
@@ -159,4 +164,4 @@ def _user(row: Row[*tuple[Any, ...]] | None) -> User:
 
 
 def _hashed(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()
+    return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()

@@ -24,9 +24,10 @@ def of_rubric(database: Database, user: User, ref: Ref) -> Sequence[Usage]:
     found = (
         select(citations.c.version, runs)
         .join(runs, runs.c.id == citations.c.run_id)
-        .order_by(runs.c.created_at.desc(), runs.c.id)
+        .order_by(runs.c.created_at.desc(), runs.c.id, citations.c.version.desc())
     )
     if ref.version is not None:
+        lookup = lookup.where(rubrics.c.version >= ref.version)
         found = found.where(citations.c.version == ref.version)
     if not user.admin and ref.owner != user.owner:
         found = found.where(runs.c.owner == user.owner)

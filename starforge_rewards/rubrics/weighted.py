@@ -89,10 +89,11 @@ class Rubric(Frozen):
 
     @model_validator(mode="after")
     def _criteria(self) -> Self:
-        names = [criterion.name for criterion in self.criteria]
-        for index, name in enumerate(names):
-            if name in names[:index]:
-                raise FieldError(f"{name!r} is there twice", "criteria", index, "name")
+        seen = set[str]()
+        for index, criterion in enumerate(self.criteria):
+            if criterion.name in seen:
+                raise FieldError(f"{criterion.name!r} is there twice", "criteria", index, "name")
+            seen.add(criterion.name)
         if not (positive := _positive(self)):
             raise FieldError("at least one weight must be above zero", "criteria")
         if positive < sys.float_info.min:  # products with it would round to zero

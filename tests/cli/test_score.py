@@ -80,6 +80,9 @@ def test_as_json_the_summary_is_one_line_for_machines(score: Score, tmp_path: Pa
         "computed_tokens": 0,
         "generated_tokens": 0,
         "out": "out.jsonl",
+        "score": pytest.approx(13 / 3),
+        "normalized": pytest.approx(13 / 15),
+        "run": None,
     }
 
 

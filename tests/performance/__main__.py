@@ -13,7 +13,17 @@ from rich.table import Table
 
 from tests.performance.ratio import Ratio
 
-NAMES = ("bulk_tally", "cached_rescore", "replica_scaling", "prefix_sharing", "pool_overhead")
+NAMES = (
+    "bulk_tally",
+    "cached_rescore",
+    "replica_scaling",
+    "prefix_sharing",
+    "pool_overhead",
+    "registry_put",
+    "registry_listing",
+    "registry_resolve",
+    "ledger_writes",
+)
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from starforge_rewards.results import Task
 from starforge_rewards.rollouts import Row
 from starforge_rewards.rubrics.ref import Ref, ResolvedRubric
 from starforge_rewards.rubrics.weighted import Rubric, Score, Unscored
-from starforge_rewards.run import JudgeRecord, Run
+from starforge_rewards.run import Run
 from starforge_rewards.scoring import score
 
 REF = Ref(owner="alice", name="support")
@@ -60,9 +60,7 @@ def alice(database: Database) -> Registry:
 
 
 def run_of(judge: Any, **about: Any) -> Run:
-    identity = judge.identity
-    record = JudgeRecord(digest=identity.digest, identity=identity.model_dump(mode="json"))
-    return Run(role="training_reward", subject="policy", judge=record, **about)
+    return Run(role="training_reward", subject="policy", judge=judge.identity.record, **about)
 
 
 def scored(

@@ -60,7 +60,7 @@ def test_anchors_are_part_of_the_question() -> None:
 
 def test_another_name_is_another_criterion() -> None:
     found = diff(rubric(), rubric(TRUE, CITES | {"name": "Sources"}))
-    whole: JsonValue = CITES | {"anchors": {}}
+    whole: dict[str, Any] = CITES | {"anchors": {}}
     assert fields(found) == [
         ("criteria[Cites]", whole, None),
         ("criteria[Sources]", None, whole | {"name": "Sources"}),
@@ -85,7 +85,7 @@ def test_a_criterion_that_is_put_before_others_shows_the_new_order() -> None:
     ]
 
 
-def criteria() -> st.SearchStrategy[list[dict[str, JsonValue]]]:
+def criteria() -> st.SearchStrategy[list[dict[str, Any]]]:
     one = st.fixed_dictionaries(
         {
             "name": st.sampled_from(["a", "b", "c", "a.weight", "]"]),

@@ -119,6 +119,9 @@ def upgrade() -> None:
     op.create_index(
         op.f("ix_words_word_owner_name"), "words", ["word", "owner", "name"], unique=False
     )
+    op.create_index(
+        op.f("ix_words_owner_word_name"), "words", ["owner", "word", "name"], unique=False
+    )
     op.create_table(
         "citations",
         sa.Column("run_id", _sorted(128), nullable=False),
