@@ -1,3 +1,3 @@
 """One versioned rubric as training reward, benchmark and safety evaluation."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

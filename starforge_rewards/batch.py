@@ -142,12 +142,12 @@ async def _score_group(work: _Work, indexes: Sequence[int]) -> dict[int, End]:
     judge = work.judge.identity.digest
     results = [result_of(t, s, judge) for t, s in zip(some, scores, strict=True)]
     if work.ledger:
-        rows = zip(indexes, some, results, strict=True)
-        await work.ledger.add_results([recorded(*row) for row in rows])
+        rows = zip(indexes, some, scores, strict=True)
+        kept = [recorded(t.row.id, i, t.rubric, t.row.rollout, s) for i, t, s in rows]
+        await work.ledger.add_results(kept)
     lines = [result.model_dump_json() for result in results]
     work.journal.add(dict(zip(indexes, lines, strict=True)))
-    ends = [End(result.total, result.normalized, result.cause) for result in results]
-    return dict(zip(indexes, ends, strict=True))
+    return dict(zip(indexes, map(End.of, scores), strict=True))
 
 
 def _end(line: str) -> End:

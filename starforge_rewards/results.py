@@ -6,9 +6,9 @@ import stat
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
-from starforge_rewards.conversation import Frozen
+from starforge_rewards.conversation import Frozen, Rollout
 from starforge_rewards.errors import InputError
 from starforge_rewards.rollouts import Row
 from starforge_rewards.rubrics.ref import ResolvedRubric
@@ -77,29 +77,40 @@ def result_of(task: Task, result: Score | Unscored, judge: str) -> Result:
             )
 
 
-def recorded(position: int, task: Task, result: Result) -> ResultRow:
+def recorded(
+    key: str, position: int, rubric: ResolvedRubric, rollout: Rollout, result: Score | Unscored
+) -> ResultRow:
     """The row as a registry keeps it with its run; the score itself is in the ledger."""
-    versioned = not task.rubric.unversioned
-    evidence = evidence_of(task.row.rollout).digest.hex() if versioned else None
+    versioned = not rubric.unversioned
+    got: dict[str, object]
+    match result:
+        case Score():
+            got = {"outcome": "scored", "total": result.total, "normalized": result.normalized}
+        case Unscored():
+            got = {"outcome": "unscored", "cause": result.cause, "detail": result.detail}
     return ResultRow(
-        key=task.row.id,
+        key=key,
         position=position,
-        outcome=result.outcome,
-        cause=result.cause,
-        detail=result.detail,
-        total=result.total,
-        normalized=result.normalized,
-        rubric=result.rubric if versioned else None,
-        evidence=evidence,
+        rubric=str(rubric) if versioned else None,
+        evidence=evidence_of(rollout).digest.hex() if versioned else None,
+        **got,
     )
 
 
 class End(NamedTuple):
     """How one row ended: with numbers, or with a cause."""
 
-    total: float | None
-    normalized: float | None
-    cause: str | None
+    total: float | None = None
+    normalized: float | None = None
+    cause: str | None = None
+
+    @classmethod
+    def of(cls, result: Score | Unscored) -> Self:
+        match result:
+            case Score():
+                return cls(result.total, result.normalized)
+            case Unscored():
+                return cls(cause=result.cause)
 
 
 def outcome_of(ends: Iterable[End], rubrics: Iterable[ResolvedRubric]) -> Outcome:

@@ -5,7 +5,7 @@ import sys
 import typer
 
 from starforge_rewards import __version__
-from starforge_rewards.cli import demo, judge, rubric, score, serve, token
+from starforge_rewards.cli import demo, env, judge, rubric, score, serve, token
 from starforge_rewards.cli import run as runs
 from starforge_rewards.cli.screen import INTERRUPTED, explain, out
 
@@ -19,6 +19,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("score")(score.score)
 app.command("serve")(serve.serve)
+app.add_typer(env.app, name="env")
 app.add_typer(judge.app, name="judge")
 app.add_typer(rubric.app, name="rubric")
 app.add_typer(runs.app, name="run")

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from starforge_rewards.errors import EngineFailed, NotFound, StarforgeError, Unavailable
-from starforge_rewards.judge.config import AnyJudge
+from starforge_rewards.judge.config import AnyJudge, remembers
 from starforge_rewards.judge.identity import JudgeIdentity
 from starforge_rewards.judge.open import open_judge
 from starforge_rewards.judge.protocol import Judge
@@ -37,6 +37,11 @@ class SharedJudge:
         self._judge: Judge | None = None
         self._opening = asyncio.Lock()  # of several requests at once, one opens
         self._failed: tuple[float, str] | None = None
+
+    @property
+    def remembers(self) -> bool:
+        """Whether what it said once may answer for it later."""
+        return remembers(self._config)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

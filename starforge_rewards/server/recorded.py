@@ -4,7 +4,6 @@ A run that the caller names is theirs to finish; one that is made for a call is 
 """
 
 import uuid
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,9 +14,10 @@ from starforge_rewards.errors import Conflict, NotFound, StarforgeError
 from starforge_rewards.judge.protocol import Judge
 from starforge_rewards.registry.ledger import RunLedger
 from starforge_rewards.registry.protocol import Registry
+from starforge_rewards.results import End, outcome_of, recorded
 from starforge_rewards.rubrics.ref import ResolvedRubric
-from starforge_rewards.rubrics.weighted import Score, Unscored, evidence_of
-from starforge_rewards.run import JudgeRecord, Outcome, ResultRow, Run
+from starforge_rewards.rubrics.weighted import Score, Unscored
+from starforge_rewards.run import ResultRow, Run
 from starforge_rewards.scoring import score
 
 
@@ -29,6 +29,8 @@ class Call:
     rollouts: Sequence[Rollout]
     run: str | None = None
     """The caller's own run."""
+    reuse: bool = True
+    """Look the scores up before the judge is asked."""
 
 
 @dataclass(frozen=True)
@@ -59,22 +61,21 @@ async def score_recorded(call: Call, judge: Judge, registry: Registry) -> Judged
         raise
     if call.run is None:
         await ledger.add_results(_rows(call, results))
-        await ledger.finish(_outcome(results))
+        await ledger.finish(outcome_of(map(End.of, results), [call.rubric]))
     pairs = zip(call.rollouts, results, strict=True)
     used = any(not rollout.empty or isinstance(result, Score) for rollout, result in pairs)
     return Judged(results, ledger.run_id if used else None)
 
 
 async def _ledger(call: Call, judge: Judge, registry: Registry) -> RunLedger:
-    identity = judge.identity
-    record = JudgeRecord(digest=identity.digest, identity=identity.model_dump(mode="json"))
+    record = judge.identity.record
     new = Run(role="adhoc_score", judge=record)
     if call.run is None:
-        return RunLedger(registry, f"adhoc-{uuid.uuid4().hex}", new)
+        return RunLedger(registry, f"adhoc-{uuid.uuid4().hex[:16]}", new, reuse=call.reuse)
     try:
         known = await run_in_threadpool(registry.runs.show, call.run)
     except NotFound:
-        return RunLedger(registry, call.run, new)
+        return RunLedger(registry, call.run, new, reuse=call.reuse)
     if known.judge is None or known.judge.digest != record.digest:
         raise Conflict(f"run {call.run!r} has another judge: a run keeps it for its life")
     run = Run(
@@ -84,34 +85,11 @@ async def _ledger(call: Call, judge: Judge, registry: Registry) -> RunLedger:
         judge=known.judge,
         status=known.status,
     )
-    return RunLedger(registry, call.run, run)
+    return RunLedger(registry, call.run, run, reuse=call.reuse)
 
 
 def _rows(call: Call, results: Sequence[Score | Unscored]) -> list[ResultRow]:
+    pairs = enumerate(zip(call.rollouts, results, strict=True))
     return [
-        ResultRow(
-            key=f"item-{position}",
-            position=position,
-            outcome="scored" if isinstance(result, Score) else "unscored",
-            cause=None if isinstance(result, Score) else result.cause,
-            detail="" if isinstance(result, Score) else result.detail,
-            total=result.total if isinstance(result, Score) else None,
-            normalized=result.normalized if isinstance(result, Score) else None,
-            rubric=str(call.rubric),
-            evidence=evidence_of(rollout).digest.hex(),
-        )
-        for position, (rollout, result) in enumerate(zip(call.rollouts, results, strict=True))
+        recorded(f"item-{at}", at, call.rubric, rollout, result) for at, (rollout, result) in pairs
     ]
-
-
-def _outcome(results: Sequence[Score | Unscored]) -> Outcome:
-    scored = [result for result in results if isinstance(result, Score)]
-    causes = Counter(result.cause for result in results if isinstance(result, Unscored))
-    count = len(scored)
-    return Outcome(
-        rows=len(results),
-        scored=count,
-        unscored=dict(causes),
-        score=sum(one.total for one in scored) / count if count else None,
-        normalized=sum(one.normalized for one in scored) / count if count else None,
-    )

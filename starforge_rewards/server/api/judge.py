@@ -159,7 +159,8 @@ async def score_rollouts(request: Request, asks: Asks, raw: RawBody) -> Response
     """Score one rollout, or a batch with one rubric."""
     state = state_of(request)
     most = min(state.config.most_items, state.buckets.size)
-    wanted = await run_in_threadpool(_read, asks, raw, most)
+    reuse = state.judge.remembers
+    wanted = await run_in_threadpool(_read, asks, raw, most, reuse)
     judge = await state.judge.opened()
     state.buckets.take(wanted.user.owner, len(wanted.call.rollouts))
     registry = registry_of(state.database, wanted.user)
@@ -171,7 +172,7 @@ async def score_rollouts(request: Request, asks: Asks, raw: RawBody) -> Response
     return await run_in_threadpool(_answer, wanted, judged, facts)
 
 
-def _read(asks: Asker, raw: bytes, most: int) -> _Wanted:
+def _read(asks: Asker, raw: bytes, most: int, reuse: bool) -> _Wanted:
     """Checks token, body and rubric, in this order."""
     user = asks.user()
     data = object_in(raw)
@@ -191,7 +192,7 @@ def _read(asks: Asker, raw: bytes, most: int) -> _Wanted:
     if (questions := len(rubric.rubric.criteria) * len(rollouts)) > _MOST_QUESTIONS:
         said = f"asks {questions} questions: at most {_MOST_QUESTIONS} in one call"
         raise Refused.at(said, "body", "rubric", type="too_long")
-    return _Wanted(user=user, call=Call(rubric, rollouts, asked.run), ids=ids)
+    return _Wanted(user=user, call=Call(rubric, rollouts, asked.run, reuse), ids=ids)
 
 
 def _rubric(given: Mapping[str, JsonValue] | str, registry: Registry) -> ResolvedRubric:

@@ -7,9 +7,10 @@ from fastapi import APIRouter, Header, Path, Query
 from pydantic import AfterValidator, BaseModel, Field, JsonValue, StrictBool, StrictInt
 from starlette.responses import Response
 
-from starforge_rewards.conversation import Frozen
+from starforge_rewards.conversation import Frozen, Prose
 from starforge_rewards.errors import InputError
 from starforge_rewards.registry.access import own
+from starforge_rewards.registry.listing import words_of
 from starforge_rewards.registry.records import Current, Listing, RubricQuery, Written
 from starforge_rewards.registry.sql import registry_of
 from starforge_rewards.rubrics.ref import Ref, check_segment
@@ -23,6 +24,8 @@ from starforge_rewards.server.api.errors import naming
 
 SEGMENT = "^[A-Za-z0-9][A-Za-z0-9._-]*$"
 LARGEST_VERSION = 999_999_999
+_MOST_WORDS = 16
+"""Of one search; a database plans a join for each."""
 
 
 def _not_reserved(owner: str) -> str:
@@ -63,6 +66,18 @@ class Expectation(Frozen):
 
 class RubricBody(Rubric, Expectation):
     """The body of a write."""
+
+
+def _short(search: str) -> str:
+    if len(words_of(search)) > _MOST_WORDS:
+        raise ValueError(f"at most {_MOST_WORDS} words")
+    return search
+
+
+class RubricsAsked(RubricQuery):
+    """Which rubrics a listing shows, as a query string says it."""
+
+    search: Annotated[Prose, Field(max_length=500), AfterValidator(_short)] = ""
 
 
 class ArchivedBody(Frozen):
@@ -117,7 +132,7 @@ router = APIRouter(prefix="/api/rubrics", tags=["rubrics"], route_class=TokenFir
 
 
 @router.get("", response_model=Listing, responses=failures(401, 422, 503))
-def list_rubrics(asks: Asks, query: Annotated[RubricQuery, Query()]) -> Response:
+def list_rubrics(asks: Asks, query: Annotated[RubricsAsked, Query()]) -> Response:
     """Mine and the public ones, page by page."""
     return answer(asks.registry().rubrics.list(query))
 

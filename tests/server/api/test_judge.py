@@ -54,7 +54,7 @@ def test_a_call_is_recorded_as_a_run_with_its_scores(judged: Server) -> None:
     (cited,) = judged.ask("alice", "GET", f"{RUBRIC}/usage").json()["usage"]
     assert (cited["run"], cited["role"], cited["version"]) == (said["run"], "adhoc_score", 1)
     again = judged.ask("alice", "POST", SCORE, call()).json()
-    assert {one["origin"] for one in again["criteria"].values()} == {"ledger"}
+    assert {one["origin"] for one in again["criteria"].values()} == {"cached"}
     assert again["total"] == said["total"]
 
 

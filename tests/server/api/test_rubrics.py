@@ -159,7 +159,7 @@ def test_the_listing_has_mine_and_the_public_ones_by_page_and_search(server: Ser
     assert names("?mine=true") == ["one", "two"]
     assert names("?search=fren") == ["two"]
     assert names("?search=%2a") == []
-    assert names("?search=" + "+".join(f"word{number}" for number in range(300))) == []
+    assert names("?search=" + "+".join(f"word{number}" for number in range(16))) == []
     page = server.ask("alice", "GET", "/api/rubrics?limit=2").json()
     assert names(f"?limit=2&cursor={page['next']}") == ["three"]
     server.ask("alice", "PUT", "/api/rubrics/alice/one/archived", {"archived": True})
@@ -169,7 +169,16 @@ def test_the_listing_has_mine_and_the_public_ones_by_page_and_search(server: Ser
 
 @pytest.mark.parametrize(
     "query",
-    ["limit=0", "limit=201", "limit=x", "search=%00", "mine=perhaps", "cursor=AAAA", "serach=a"],
+    [
+        "limit=0",
+        "limit=201",
+        "limit=x",
+        "search=%00",
+        "search=" + "-".join("abcdefghijklmnopq"),
+        "mine=perhaps",
+        "cursor=AAAA",
+        "serach=a",
+    ],
 )
 def test_a_refused_query_names_its_parameter(plain: Server, query: str) -> None:
     refused = plain.ask("alice", "GET", f"/api/rubrics?{query}")
