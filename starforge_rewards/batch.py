@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from starforge_rewards.errors import InputError, NotFound, StarforgeError
-from starforge_rewards.journal import Journal
+from starforge_rewards.journal import Journal, noted
 from starforge_rewards.judge.protocol import Judge
 from starforge_rewards.registry.folder import RowRubrics
 from starforge_rewards.registry.ledger import RunLedger
+from starforge_rewards.registry.protocol import Resolver
 from starforge_rewards.results import (
     End,
     Task,
@@ -31,6 +32,8 @@ _MOST_TOGETHER = 32
 """Rollouts that are scored and kept together."""
 _UNDER_WAY = 128
 """Such groups under way at a time: enough to keep engines busy, and bounded in memory."""
+
+_MOST_PINS = 100
 
 
 class Scored(NamedTuple):
@@ -89,8 +92,8 @@ async def score_file(
         Unavailable: the registry cannot be used; the same command goes on later.
     """
     refuse_foreign(out)
-    new = {"run": uuid.uuid4().hex[:16]}
-    with Journal(out.with_name(out.name + ".journal"), _job(tasks, judge), new) as journal:
+    new = {"run": uuid.uuid4().hex[:16], "pins": _pins(tasks)}
+    with Journal(_journal(out), _job(tasks, judge), new) as journal:
         run = str(journal.about.get("run", new["run"]))
         work = _Work(tasks, judge, journal, record(run) if record else None)
         ends = {i: _end(row) for i, row in journal.rows()}
@@ -154,6 +157,36 @@ def _end(line: str) -> End:
     row: dict[str, Any] = json.loads(line)
     scored = row.get("outcome") == "scored"
     return End(row.get("total"), row.get("normalized"), None if scored else "unscored")
+
+
+class Resumed:
+    """Resolves references as the unfinished job beside `out` did: its pins hold for its life."""
+
+    def __init__(self, resolver: Resolver, out: Path) -> None:
+        pins = noted(_journal(out)).get("pins")
+        self._pins = pins if isinstance(pins, dict) else {}
+        self._resolver = resolver
+
+    def resolve(self, text: str) -> ResolvedRubric:
+        """The rubric that a reference names.
+
+        Raises:
+            InputError: not a reference.
+            NotFound: absent, or not readable to the asker.
+        """
+        pinned = self._pins.get(text)
+        return self._resolver.resolve(f"{text}@{pinned}" if isinstance(pinned, int) else text)
+
+
+def _pins(tasks: Sequence[Task]) -> dict[str, int]:
+    """The versions of a job's rubrics; a job of very many is known by its digest alone."""
+    refs = {task.rubric.ref for task in tasks if task.rubric.ref is not None}
+    pins = {f"{ref.owner}/{ref.name}": ref.version for ref in refs if ref.version is not None}
+    return pins if len(pins) <= _MOST_PINS else {}
+
+
+def _journal(out: Path) -> Path:
+    return out.with_name(out.name + ".journal")
 
 
 def _job(tasks: Sequence[Task], judge: Judge) -> dict[str, str]:

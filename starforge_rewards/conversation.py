@@ -9,7 +9,15 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, JsonValue, Tag
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    JsonValue,
+    Tag,
+)
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
@@ -44,6 +52,8 @@ def _content_kind(value: object) -> str | None:
 Text = Annotated[str, AfterValidator(_encodable)]
 Prose = Annotated[Text, AfterValidator(_printable)]
 """Text that people write to be read, and databases keep: no control characters."""
+RowId = Annotated[Prose, Field(min_length=1, max_length=512)]
+"""A row's name, in results, registries and pages."""
 Json = Annotated[dict[str, JsonValue], AfterValidator(_encodable_json)]
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -102,7 +112,7 @@ Content = Annotated[
 class Rollout(Frozen):
     """A prompt, what the policy answered, and what may be known about a right answer."""
 
-    id: Text | None = None
+    id: RowId | None = None
     prompt: Content
     response: Content
     reference: Text | None = None

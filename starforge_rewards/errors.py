@@ -8,6 +8,7 @@ StarforgeError
 ├── Forbidden        readable, but not writable to the asker                           exit 2
 ├── Conflict         somebody else's write came first                                  exit 1
 ├── Unavailable      a database or server cannot be used now; later may do             exit 1
+│   └── DatabaseAway     a database: its own words are for whoever runs it, not for callers
 └── EngineFailed     an engine or a cluster could not be started or joined             exit 1
 ```
 
@@ -81,6 +82,10 @@ class Unavailable(StarforgeError):
     """A database or a server cannot be used now; the same call may do later."""
 
 
+class DatabaseAway(Unavailable):
+    """A database cannot be used now; its own words name hosts and users."""
+
+
 class EngineFailed(StarforgeError):
     """An engine or a cluster could not be started or joined; the message carries its own words."""
 
@@ -122,6 +127,8 @@ def _problem(
             loc += below
         case "extra_forbidden", _:
             said = "unknown key: remove it or correct its spelling"
+        case "model_type", _:
+            said = "must be a mapping of keys to values"
         case "union_tag_not_found", _:
             return Problem(
                 (*_written(loc, data), context["discriminator"].strip("'")), "Field required"

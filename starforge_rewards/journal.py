@@ -27,6 +27,15 @@ _LONGEST = 1 << 16
 _INDEX = re.compile(rb"[0-9]{1,18}")
 
 
+def noted(path: Path) -> Mapping[str, Any]:
+    """What the journal at a path notes of its work; nothing where there is none."""
+    try:
+        with path.open("rb") as file:
+            return dict(_header(file.readline(_LONGEST)).get("about", _NOTHING))
+    except OSError:
+        return _NOTHING
+
+
 class Journal:
     """Rows by index, in the order in which they were finished."""
 

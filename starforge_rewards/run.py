@@ -4,11 +4,14 @@ A run is one execution of a job: a training, a benchmark, a file scored by hand.
 by itself, under an id that it makes, and cites rubrics at pinned versions.
 """
 
+import hashlib
+import json
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import AwareDatetime, Field, JsonValue, StrictInt, model_validator
 
-from starforge_rewards.conversation import Frozen, Json, Prose, Record, Text
+from starforge_rewards.conversation import Frozen, Json, Prose, Record, RowId, Text
 from starforge_rewards.errors import FieldError
 
 Role = Literal["training_reward", "benchmark_score", "conversation_grading", "gate", "adhoc_score"]
@@ -16,6 +19,7 @@ Runner = Literal["judge", "safety"]
 Status = Literal["running", "finished", "failed"]
 Count = Annotated[StrictInt, Field(ge=0, le=2**31 - 1)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 RunId = Annotated[str, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{7,127}$")]
 
@@ -25,6 +29,22 @@ class JudgeRecord(Frozen):
 
     digest: Digest
     identity: Json
+
+    @classmethod
+    def of(cls, identity: dict[str, JsonValue]) -> Self:
+        """The record of a judge with this identity."""
+        return cls(digest=identity_digest(identity), identity=identity)
+
+    @model_validator(mode="after")
+    def _digest_is_the_identitys(self) -> Self:
+        if self.digest != identity_digest(self.identity):
+            raise FieldError("is not the digest of the identity beside it", "digest")
+        return self
+
+
+def identity_digest(identity: Mapping[str, JsonValue]) -> str:
+    """Sha256 of a judge's identity as sorted JSON: on its way its order may change."""
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
 class Outcome(Frozen):
@@ -36,9 +56,18 @@ class Outcome(Frozen):
     """Rows without a score, by cause."""
     score: Number | None = None
     """Mean total of the scored rows, on the rubric's own scale; None for rubrics of several."""
-    normalized: Number | None = None
+    normalized: Share | None = None
     """Mean normalized score of the scored rows, in [0, 1]."""
     metrics: dict[Prose, JsonValue] = {}
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Self:
+        if self.scored + sum(self.unscored.values()) != self.rows:
+            raise FieldError("must be the scored rows and the unscored ones together", "rows")
+        for field in ("score", "normalized"):
+            if not self.scored and getattr(self, field) is not None:
+                raise FieldError("nothing is scored, so there is no mean", field)
+        return self
 
 
 class Run(Frozen):
@@ -66,7 +95,7 @@ class Run(Frozen):
 class ResultRow(Frozen):
     """What one row of a run got: the number that it counted with, or why it has none."""
 
-    key: Annotated[Prose, Field(min_length=1, max_length=512)]
+    key: RowId
     """The row's id; a row that is sent again replaces the one before."""
     position: Count = 0
     """Its place in the run, from 0, and no other row's."""
@@ -74,7 +103,7 @@ class ResultRow(Frozen):
     cause: Prose | None = None
     detail: Text = ""
     total: Number | None = None
-    normalized: Number | None = None
+    normalized: Share | None = None
     rubric: Prose | None = None
     """`owner/name@version`, or None for one that no registry keeps."""
     evidence: Digest | None = None

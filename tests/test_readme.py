@@ -20,6 +20,8 @@ ELSEWHERE = {
     "make test": None,  # it runs this test
     "pip install '.[gpu]'": None,  # needs a GPU
     "pip install '.[gpu,server]'": None,
+    "pip install trl==1.16.0": None,  # it is there
+    "python configs/trainers/trl_grpo.py --steps 2": f"python {ROOT}/configs/trainers/trl_grpo.py",
     "starforge score rollouts.jsonl --rubric support.yaml --judge one-gpu --out scores.jsonl": None,
 }
 """Commands that run as another one here, or not at all."""
@@ -42,7 +44,9 @@ def commands() -> Iterator[str]:
         command = ""
         for line in block.splitlines():
             command = f"{command}\n{line}" if command else line
-            whole = subprocess.run(["/bin/bash", "-n", "-c", command], capture_output=True, check=False)
+            whole = subprocess.run(
+                ["/bin/bash", "-n", "-c", command], capture_output=True, check=False
+            )
             if command and whole.returncode == 0:
                 yield command
                 command = ""

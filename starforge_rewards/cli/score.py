@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
+from pydantic import ValidationError
 from rich.table import Table
 
-from starforge_rewards.batch import Scored, assign, refuse_foreign, score_file
+from starforge_rewards.batch import Resumed, Scored, assign, score_file
 from starforge_rewards.cli import screen
-from starforge_rewards.errors import InputError
+from starforge_rewards.errors import InputError, first_problem
 from starforge_rewards.judge.config import AnyJudge, load_judge, remembers
 from starforge_rewards.judge.meter import Meter, Usage
 from starforge_rewards.judge.open import open_judge
@@ -21,7 +22,7 @@ from starforge_rewards.registry.folder import RowRubrics, rubric_from_file
 from starforge_rewards.registry.ledger import RunLedger
 from starforge_rewards.registry.open import open_resolver
 from starforge_rewards.registry.protocol import Registry, Resolver
-from starforge_rewards.results import Task
+from starforge_rewards.results import Task, refuse_foreign
 from starforge_rewards.rollouts import read_rollouts
 from starforge_rewards.rubrics.ref import Ref, ResolvedRubric
 from starforge_rewards.run import Run
@@ -51,10 +52,11 @@ def score(
         raise InputError("--out is the file of rollouts: name another", file=out)
     refuse_foreign(out)
     with open_resolver(Settings.read(), as_owner) as registry:
-        resolver = registry.rubrics if isinstance(registry, Registry) else registry
+        found = registry.rubrics if isinstance(registry, Registry) else registry
+        resolver = Resumed(found, out)
         held = resolve(rubric, resolver) if rubric else None
         tasks = assign(read_rollouts(rollouts), held, RowRubrics(resolver), rollouts)
-        job = _Job(tasks, judge, load_judge(judge), out, subject or str(rollouts))
+        job = _Job(tasks, judge, load_judge(judge), out, _subject(subject, rollouts))
         began = time.monotonic()
         done = _run(job, registry if isinstance(registry, Registry) else None)
     _show(done, out, time.monotonic() - began, as_json=json)
@@ -68,6 +70,16 @@ def resolve(named: str, resolver: Resolver) -> ResolvedRubric:
     if path.suffix in {".yaml", ".yml", ".json"} or path.is_file():
         return rubric_from_file(path)
     return resolver.resolve(named)
+
+
+def _subject(said: str, rollouts: Path) -> str:
+    """What the run's record says of where the rollouts came from."""
+    if not said:
+        said = "".join(c if c.isprintable() else "?" for c in str(rollouts))
+    try:
+        return Run(role="adhoc_score", subject=said).subject
+    except ValidationError as error:
+        raise InputError(first_problem(error).said, field="--subject") from None
 
 
 class _Job(NamedTuple):
@@ -103,7 +115,7 @@ async def _score(job: _Job, registry: Registry | None) -> _Done:
         record = _recorder(job, registry, judge, ledgers) if registry else None
         with screen.progress("Scoring", len(job.tasks)) as advance:
             scored = await score_file(job.tasks, meter, job.out, advance, record)
-    [ledger] = ledgers or [None]
+    ledger = ledgers[0] if ledgers else None
     newer = await ledger.newer() if ledger else []
     recorded = scored.run if ledger and ledger.cited else None
     return _Done(scored, meter.usage, recorded, newer)

@@ -1,14 +1,12 @@
 """Who answered: everything that changes a judge's answers, so that no score mixes two judges."""
 
-import hashlib
-import json
 from functools import cached_property
 from typing import Literal
 
 from pydantic import JsonValue
 
 from starforge_rewards.conversation import Frozen
-from starforge_rewards.run import JudgeRecord
+from starforge_rewards.run import JudgeRecord, identity_digest
 
 Read = Literal["logprobs", "reasoned", "text"]
 EmptyRule = Literal["scale_min", "unscored"]
@@ -39,14 +37,12 @@ class JudgeIdentity(Frozen):
 
     @cached_property
     def digest(self) -> str:
-        # Options are sorted: whoever writes, sends or stores them may change their order.
-        text = json.dumps(self.model_dump(mode="json"), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return identity_digest(self.model_dump(mode="json"))
 
     @property
     def record(self) -> JudgeRecord:
         """As a run names it."""
-        return JudgeRecord(digest=self.digest, identity=self.model_dump(mode="json"))
+        return JudgeRecord.of(self.model_dump(mode="json"))
 
     @property
     def verified(self) -> bool:

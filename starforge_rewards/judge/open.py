@@ -80,7 +80,7 @@ async def open_judge(
         case ScriptedConfig():
             # What a function answers may rest on more than its text: kept for this process only.
             scripted = ScriptedJudge(
-                load_function(config.function), name=config.function, rules=config
+                load_function(config.function), name=config.function, rules=config, keep=False
             )
             yield CachingJudge(scripted, MemoryStore()) if config.reuse else scripted
 

@@ -25,7 +25,12 @@ class ScriptedJudge:
     """Answers with what a function returns: a choice's label, or a whole reply."""
 
     def __init__(
-        self, function: Scripted, *, name: str = "scripted", rules: Common = _RULES
+        self,
+        function: Scripted,
+        *,
+        name: str = "scripted",
+        rules: Common = _RULES,
+        keep: bool = True,
     ) -> None:
         """The judge that `function` is.
 
@@ -34,9 +39,11 @@ class ScriptedJudge:
             name: part of the identity, as is the text of the function's module.
             rules: what any judge declares; of it the identity takes `min_mass`, `empty_response`
                 and `overlong`.
+            keep: keep every question in `asked`, which grows with them.
         """
         self.asked: list[Question] = []
         """Every question so far, in order."""
+        self._keep = keep
         self.identity = JudgeIdentity(
             model=name,
             weights="scripted",
@@ -58,7 +65,8 @@ class ScriptedJudge:
             ExceptionGroup: an async function raised.
             InputError: the function returned something else than a label or a reply.
         """
-        self.asked += questions
+        if self._keep:
+            self.asked += questions
         said = [self._function(question) for question in questions]
         async with asyncio.TaskGroup() as group:
             waiting = {

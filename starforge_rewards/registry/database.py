@@ -15,7 +15,7 @@ from typing import Self
 import sqlalchemy
 from sqlalchemy import Connection, Engine, event, exc, make_url, text
 
-from starforge_rewards.errors import InputError, Unavailable
+from starforge_rewards.errors import DatabaseAway, InputError
 from starforge_rewards.registry import migration
 
 _WAIT = 30.0
@@ -104,7 +104,7 @@ class Database:
             finally:
                 self._turn.release()
         else:
-            raise Unavailable(f"other writers kept the database busy for {self._wait:g} s")
+            raise DatabaseAway(f"other writers kept the database busy for {self._wait:g} s")
 
 
 @contextmanager
@@ -114,11 +114,11 @@ def _available() -> Iterator[None]:
     except (exc.IntegrityError, exc.ProgrammingError, exc.DataError):
         raise  # a mistake of ours
     except exc.DBAPIError as error:  # its own words alone: the parameters are nobody's business
-        raise Unavailable(f"the database cannot be used: {_first_line(error.orig)}") from None
+        raise DatabaseAway(f"the database cannot be used: {_first_line(error.orig)}") from None
     except sqlite3.Error as error:  # where a transaction begins
-        raise Unavailable(f"the database cannot be used: {_first_line(error)}") from None
+        raise DatabaseAway(f"the database cannot be used: {_first_line(error)}") from None
     except exc.TimeoutError:
-        raise Unavailable("the database has no free connection") from None
+        raise DatabaseAway("the database has no free connection") from None
 
 
 def _first_line(error: BaseException | None) -> str:

@@ -3,10 +3,10 @@
 A folder keeps no versions: what it serves is marked unversioned and known by its digest.
 """
 
-import json
 from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
+from pydantic_core import to_json
 
 from starforge_rewards import documents
 from starforge_rewards.errors import InputError, NotFound
@@ -64,7 +64,8 @@ class RowRubrics:
             InputError: refused, with the field inside the row.
             NotFound: a reference that names nothing.
         """
-        key = given if isinstance(given, str) else json.dumps(given)  # a reference is no JSON
+        # A reference is no JSON; thousands of rows may come at once, and this is the quickest.
+        key = given if isinstance(given, str) else to_json(given).decode()
         if key not in self._read:
             by_ref = isinstance(given, str)
             self._read[key] = self.resolver.resolve(key) if by_ref else _inline(given)

@@ -171,10 +171,12 @@ class Server:
         if failure is None:
             return self._foreign(response)
         first = failure.detail[0]
-        if status == 401 and not self._has_token:
-            return Unauthorized(f"{self.url} asks for a token: set SF_TOKEN")
         if status == 401:
-            return Unauthorized(f"{self.url}: {first.msg}")
+            asks = "asks for a token: set SF_TOKEN"
+            return Unauthorized(f"{self.url}: {first.msg if self._has_token else asks}")
+        if status == 404 and first.msg == "Not Found":  # no such route, rather than no such thing
+            said = f"{self.url} has no such address: SF_URL is the server's root, without a path"
+            return InputError(said)
         if status in _NAMED:
             return _NAMED[status](first.msg)
         if status not in _UNUSABLE:

@@ -79,6 +79,7 @@ class SqlRubrics:
             if write_key is not None and (
                 landed := _stored(connection, _LANDED, of=row.id, key=write_key)
             ):
+                _refuse_another(landed, rubric, write_key)
                 return _written(row, landed, changed=True)
             if expected_version not in (None, row.version):
                 raise Conflict(
@@ -182,6 +183,12 @@ def _stored(
 ) -> dict[str, Any] | None:
     stored = connection.execute(wanted, given).mappings().first()
     return dict(stored) if stored else None
+
+
+def _refuse_another(landed: dict[str, Any], rubric: Rubric, write_key: str) -> None:
+    body = json.loads(landed["body"])
+    if _fingerprint(body_of(rubric, body["visibility"])) != _fingerprint(body):
+        raise Conflict(f"the write key {write_key!r} was used for another body: make a new one")
 
 
 def _written(row: AnyRow, revision: dict[str, Any] | None, *, changed: bool) -> Written:

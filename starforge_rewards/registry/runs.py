@@ -4,10 +4,10 @@ A run is its recorder's, and is shown to nobody else but administrators.
 """
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, literal, select, tuple_, update
+from sqlalchemy import Connection, Row, func, literal, select, tuple_, update
 
 from starforge_rewards.errors import Conflict, InputError, NotFound
 from starforge_rewards.registry import access, cursor, schema
@@ -23,6 +23,13 @@ _TABLE = schema.runs
 _FIXED = ("role", "runner", "subject", "judge_digest")
 _TOGETHER = 500
 """Names in one query; SQLite has a limit on parameters."""
+
+
+class Version(NamedTuple):
+    """A version by its key."""
+
+    rubric_id: int
+    version: int
 
 
 class SqlRuns:
@@ -71,15 +78,19 @@ class SqlRuns:
         }
         with self._database.write() as connection:
             self.written(connection, run_id)
+            self.cited(connection, run_id, {row.rubric for row in rows if row.rubric is not None})
             insert_or_replace(connection, schema.results, list(stored.values()))
 
     def results(self, run_id: str, *, after: int = -1, limit: int = 200) -> Sequence[ResultRow]:
         table = schema.results
+        beyond = (table.c.run_id == run_id) & (table.c.position > after)
+        # To the end of the last position: rows that share one are not parted by a page.
+        page = select(table.c.position).where(beyond).order_by(table.c.position).limit(limit)
+        last = select(func.max(page.subquery().c.position)).scalar_subquery()
         found = (
             select(table.c.body)
-            .where(table.c.run_id == run_id, table.c.position > after)
-            .order_by(table.c.position)
-            .limit(limit)
+            .where(beyond, table.c.position <= last)
+            .order_by(table.c.position, table.c.key)
         )
         with self._database.read() as connection:
             self.visible(connection, run_id)
@@ -108,6 +119,32 @@ class SqlRuns:
         if (row := connection.execute(select(_TABLE).where(mine)).first()) is None:
             raise NotFound(f"no run {run_id!r} of yours")
         return row
+
+    def cited(
+        self, connection: Connection, run_id: str, texts: Collection[str]
+    ) -> dict[str, Version]:
+        """The versions that a run cites, of those named.
+
+        Raises:
+            InputError: one is not among its citations.
+        """
+        rubrics, citations = schema.rubrics, schema.citations
+        found: dict[str, Version] = {}
+        for some in _chunks([Ref.parse(text) for text in texts]):
+            held = (
+                select(rubrics.c.owner, rubrics.c.name, citations.c.rubric_id, citations.c.version)
+                .join(citations, citations.c.rubric_id == rubrics.c.id)
+                .where(citations.c.run_id == run_id)
+                .where(
+                    tuple_(rubrics.c.owner, rubrics.c.name).in_([(r.owner, r.name) for r in some])
+                )
+            )
+            for row in connection.execute(held):
+                found[f"{row.owner}/{row.name}@{row.version}"] = Version(row.rubric_id, row.version)
+        for text in texts:
+            if text not in found:
+                raise InputError(f"{text} is not among the run's citations: put them first")
+        return found
 
     def _begun(self, connection: Connection, run_id: str, run: Run) -> AnyRow:
         """The run's row, locked; made where it is new.

@@ -8,27 +8,23 @@ run that used another score, or an incomplete one, keeps its own beside it, whic
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any
 
-from sqlalchemy import Connection, select, tuple_
+from sqlalchemy import Connection, select
 
 from starforge_rewards.errors import InputError
 from starforge_rewards.registry import cursor, schema
 from starforge_rewards.registry.database import Database
 from starforge_rewards.registry.records import KeyedScore, ScoreKey, ScorePage, User
-from starforge_rewards.registry.runs import SqlRuns
+from starforge_rewards.registry.runs import SqlRuns, Version
 from starforge_rewards.registry.upsert import insert_new
-from starforge_rewards.rubrics.ref import Ref
-from starforge_rewards.rubrics.weighted import Score
+from starforge_rewards.rubrics.check import impossible
+from starforge_rewards.rubrics.weighted import Rubric, Score
 
 _TABLE = schema.scores
 _TOGETHER = 500
 """Keys in one query; SQLite has a limit on parameters."""
-
-
-class _Version(NamedTuple):
-    rubric_id: int
-    version: int
 
 
 class SqlScores:
@@ -53,7 +49,8 @@ class SqlScores:
             run = self._runs.written(connection, run_id)
             if run.judge_digest is None:
                 raise InputError(f"run {run_id!r} names no judge: a score is some judge's")
-            cited = _cited(connection, run_id, sorted({key.rubric for key in scores}))
+            cited = self._runs.cited(connection, run_id, {key.rubric for key in scores})
+            _refuse_impossible(connection, cited, scores)
             served, own = {}, {}
             for key, score in scores.items():
                 row = _row(run, cited[key.rubric], key, score)
@@ -95,7 +92,7 @@ def _id(recorder: str, judge: str, key: ScoreKey) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-def _row(run: Any, of: _Version, key: ScoreKey, score: Score) -> dict[str, Any]:
+def _row(run: Any, of: Version, key: ScoreKey, score: Score) -> dict[str, Any]:
     if not all(map(math.isfinite, _numbers(score))):
         raise InputError(
             f"the score of evidence {key.evidence[:12]} has a number that is not finite"
@@ -111,6 +108,28 @@ def _row(run: Any, of: _Version, key: ScoreKey, score: Score) -> dict[str, Any]:
         "total": score.total,
         "body": score.model_dump_json(),
     }
+
+
+def _refuse_impossible(
+    connection: Connection, cited: Mapping[str, Version], scores: Mapping[ScoreKey, Score]
+) -> None:
+    rubrics = {text: _rubric_of(connection, of) for text, of in cited.items()}
+    for key, score in scores.items():
+        if (wrong := impossible(rubrics[key.rubric], score)) is not None:
+            raise InputError(f"no score of {key.rubric}: {wrong}")
+
+
+def _rubric_of(connection: Connection, of: Version) -> Rubric:
+    table = schema.revisions
+    found = select(table.c.body).where(
+        table.c.rubric_id == of.rubric_id, table.c.version == of.version
+    )
+    return _parsed(connection.execute(found).scalar_one())
+
+
+@lru_cache(maxsize=256)
+def _parsed(body: str) -> Rubric:
+    return Rubric.model_validate_json(body)
 
 
 def _numbers(score: Score) -> Iterable[float]:
@@ -148,26 +167,6 @@ def _of_ledger(score: Score) -> Score:
         name: each.model_copy(update={"origin": "ledger"}) for name, each in score.criteria.items()
     }
     return score.model_copy(update={"criteria": criteria})
-
-
-def _cited(connection: Connection, run_id: str, texts: Sequence[str]) -> dict[str, _Version]:
-    """The versions that a run cites, of those named."""
-    rubrics, citations = schema.rubrics, schema.citations
-    found: dict[str, _Version] = {}
-    for some in _chunks(texts):
-        refs = [Ref.parse(text) for text in some]
-        held = (
-            select(rubrics.c.owner, rubrics.c.name, citations.c.rubric_id, citations.c.version)
-            .join(citations, citations.c.rubric_id == rubrics.c.id)
-            .where(citations.c.run_id == run_id)
-            .where(tuple_(rubrics.c.owner, rubrics.c.name).in_([(r.owner, r.name) for r in refs]))
-        )
-        for row in connection.execute(held):
-            found[f"{row.owner}/{row.name}@{row.version}"] = _Version(row.rubric_id, row.version)
-    for text in texts:
-        if text not in found:
-            raise InputError(f"{text} is not among the run's citations: put them first")
-    return found
 
 
 def _keyed(row: Any) -> KeyedScore:

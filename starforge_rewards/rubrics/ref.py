@@ -54,8 +54,9 @@ class ResolvedRubric(Frozen):
     digest: str
 
     @classmethod
-    def pin(cls, rubric: Rubric, ref: Ref | None = None) -> Self:
-        return cls(ref=ref, rubric=rubric, digest=digest(rubric))
+    def pin(cls, rubric: Rubric, ref: Ref | None = None) -> "ResolvedRubric":
+        # Without a second look at the rubric: rows may bring thousands.
+        return cls.model_construct(ref=ref, rubric=rubric, digest=digest(rubric))
 
     @cached_property
     def poser(self) -> Poser:

@@ -8,6 +8,7 @@ total; the rest are never renormalised.
 import math
 import sys
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Annotated, Literal, NamedTuple, Self
 
 import numpy as np
@@ -158,9 +159,13 @@ def levels_of(rubric: Rubric) -> tuple[Choice, ...]:
     `levels` of them, evenly spaced; by default every integer where both bounds are integers at most
     9 apart, else ten.
     """
-    low, high = rubric.scale_min, rubric.scale_max
+    return _levels(rubric.scale_min, rubric.scale_max, rubric.levels)
+
+
+@lru_cache(maxsize=1024)
+def _levels(low: float, high: float, levels: int | None) -> tuple[Choice, ...]:
     whole = low.is_integer() and high.is_integer() and high - low <= 9
-    n = rubric.levels or (int(high - low) + 1 if whole else 10)
+    n = levels or (int(high - low) + 1 if whole else 10)
     values = [low + (high - low) * i / (n - 1) for i in range(n - 1)] + [high]
     return tuple(Choice(label=_label(value, high - low), value=value) for value in values)
 
@@ -171,10 +176,14 @@ def _label(value: float, span: float) -> str:
 
 def choices_of(rubric: Rubric, criterion: Criterion) -> tuple[Choice, ...]:
     """The levels with what they mean for one criterion."""
-    levels = levels_of(rubric)
-    ends = {levels[0].label: "not met at all", levels[-1].label: "fully met"}
-    meanings = criterion.anchors or ends
-    return tuple(c.model_copy(update={"meaning": meanings.get(c.label, "")}) for c in levels)
+    return _choices(levels_of(rubric), tuple(criterion.anchors.items()))
+
+
+@lru_cache(maxsize=1024)  # many rubrics have the same, and thousands may come in one batch
+def _choices(bare: tuple[Choice, ...], anchors: tuple[tuple[str, str], ...]) -> tuple[Choice, ...]:
+    ends = {bare[0].label: "not met at all", bare[-1].label: "fully met"}
+    meanings = dict(anchors) or ends
+    return tuple(c.model_copy(update={"meaning": meanings.get(c.label, "")}) for c in bare)
 
 
 def evidence_of(rollout: Rollout) -> Evidence:

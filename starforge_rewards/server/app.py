@@ -14,6 +14,7 @@ from starforge_rewards.server.api import (
     health,
     judge,
     revisions,
+    rewards,
     rubrics,
     runs,
     scores,
@@ -31,6 +32,7 @@ _ROUTERS = (
     runs.router,
     scores.router,
     judge.router,
+    rewards.router,
     health.router,
 )
 
@@ -71,7 +73,7 @@ def create_app(
     for router in _ROUTERS:
         app.include_router(router)
     document.describe(app)
-    # The console's pages: console.mount(app, ...)
+    # The console is mounted by the process (`console.mount`): NiceGUI keeps one app in each.
     app.add_middleware(LimitBody, most=int(config.max_body_mb * 1_000_000))
     app.add_middleware(AnswerForAsker)
     app.add_middleware(CountRequests, metrics=metrics)  # outermost: counts what the others refuse

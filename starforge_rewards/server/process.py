@@ -22,6 +22,7 @@ from starforge_rewards.judge.open import Tell, open_judge
 from starforge_rewards.registry.database import Database
 from starforge_rewards.server.app import create_app
 from starforge_rewards.server.config import ServerConfig
+from starforge_rewards.server.console.mount import mount
 
 _CONFIG = "SF_SERVER_CONFIG"
 """How `--reload` hands the configuration to the process that it starts."""
@@ -99,7 +100,9 @@ def check_judge(config: AnyJudge, tell: Tell) -> None:
 
 def run(config: ServerConfig, database: Database, listening: socket.socket) -> None:
     """Serve until SIGTERM or Ctrl-C; requests under way are finished first."""
-    server = uvicorn.Server(uvicorn.Config(create_app(config, database), **_options(config)))
+    app = create_app(config, database)
+    mount(app)
+    server = uvicorn.Server(uvicorn.Config(app, **_options(config)))
     # uvicorn raises a signal again when it has stopped; the process is to end with 0 all the same.
     before = signal.signal(signal.SIGTERM, lambda _number, _frame: None)
     try:
@@ -126,7 +129,9 @@ def run_reloading(config: ServerConfig, url: str) -> None:
 def reloaded() -> FastAPI:
     """The app of a process that `run_reloading` started."""
     config = ServerConfig.model_validate_json(os.environ[_CONFIG])
-    return create_app(config, Database.open(os.environ[_DATABASE]))
+    app = create_app(config, Database.open(os.environ[_DATABASE]))
+    mount(app)
+    return app
 
 
 def _options(config: ServerConfig) -> dict[str, Any]:

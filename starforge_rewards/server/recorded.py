@@ -5,6 +5,7 @@ A run that the caller names is theirs to finish; one that is made for a call is 
 
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from starlette.concurrency import run_in_threadpool
@@ -55,9 +56,10 @@ async def score_recorded(call: Call, judge: Judge, registry: Registry) -> Judged
     ledger = await _ledger(call, judge, registry)
     try:
         results = await score(call.rubric, call.rollouts, judge, ledger=ledger)
-    except StarforgeError:
+    except BaseException:
         if call.run is None:
-            await ledger.finish(None, "failed")
+            with suppress(StarforgeError):  # told is what went wrong first
+                await ledger.finish(None, "failed")
         raise
     if call.run is None:
         await ledger.add_results(_rows(call, results))

@@ -23,6 +23,10 @@ NAMES = (
     "registry_listing",
     "registry_resolve",
     "ledger_writes",
+    "adapter_time",
+    "reward_rubrics",
+    "reward_callers",
+    "reward_stream",
 )
 
 

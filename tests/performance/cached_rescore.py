@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from starforge_rewards.batch import assign, score_file
-from starforge_rewards.results import Result
 from starforge_rewards.judge.cache import CachingJudge, SqliteStore
 from starforge_rewards.judge.identity import JudgeIdentity
 from starforge_rewards.judge.protocol import Judge
 from starforge_rewards.judge.scripted import ScriptedJudge
 from starforge_rewards.question import Question, Reply, Tokens, weighed
 from starforge_rewards.registry.folder import FolderRegistry, RowRubrics
+from starforge_rewards.results import Result
 from starforge_rewards.rollouts import read_rollouts
 from tests.performance import workload
 from tests.performance.ratio import Ratio, alternate, at_most, seconds

@@ -40,7 +40,7 @@ def measure(*, quick: bool) -> Iterator[Ratio]:
 
 
 def _pairs(pair: Twins, size: Size) -> Iterator[float]:
-    judge = JudgeRecord(digest="a" * 64, identity={"model": "m"})
+    judge = JudgeRecord.of({"model": "m"})
     run = Run(role="training_reward", judge=judge, citations=(str(CITED),))
     for database in (pair.ours, pair.theirs):
         one = registry_of(database, User(owner=USER.owner))

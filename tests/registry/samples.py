@@ -11,8 +11,8 @@ from starforge_rewards.rubrics.weighted import CriterionScore, Rubric, Score
 from starforge_rewards.run import JudgeRecord, Run
 
 RUN = "run-00000001"
-JUDGE = JudgeRecord(digest="a" * 64, identity={"model": "m"})
-OTHER_JUDGE = JudgeRecord(digest="b" * 64, identity={"model": "n"})
+JUDGE = JudgeRecord.of({"model": "m"})
+OTHER_JUDGE = JudgeRecord.of({"model": "n"})
 
 
 def registry(database: Database, owner: str, *, admin: bool = False) -> Registry:
@@ -20,7 +20,8 @@ def registry(database: Database, owner: str, *, admin: bool = False) -> Registry
 
 
 def rubric(**changes: JsonValue) -> Rubric:
-    body: dict[str, JsonValue] = {"criteria": [{"name": "Correct", "weight": 1.0}]}
+    criteria: JsonValue = [{"name": "Correct", "weight": 1.0}, {"name": "Style", "weight": 0.0}]
+    body: dict[str, JsonValue] = {"criteria": criteria}
     return Rubric.model_validate(body | changes)
 
 
@@ -42,7 +43,7 @@ def score(value: float = 0.5, **about: object) -> Score:
     one = CriterionScore(
         value=value,
         normalized=value,
-        label=f"{value:g}",
+        label="1",
         probabilities=(0.25, 0.75),
         origin="asked",
     )

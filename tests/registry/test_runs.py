@@ -291,7 +291,7 @@ result_rows = st.builds(
     outcome=st.just("scored"),
     detail=texts,
     total=numbers,
-    normalized=st.none() | numbers,
+    normalized=st.none() | st.floats(0, 1),
     facts=st.dictionaries(texts, texts | st.integers() | st.booleans() | st.none(), max_size=3),
 )
 

@@ -52,24 +52,25 @@ def from_ledger(one: Score) -> Score:
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
-criteria = st.builds(
-    CriterionScore,
-    value=numbers,
-    normalized=numbers,
-    label=texts,
-    probabilities=st.none() | st.lists(numbers, max_size=4).map(tuple),
-    mass=st.none() | numbers,
-    reason=texts,
-    origin=st.sampled_from(["asked", "cached", "ledger"]),
-)
-scores = st.builds(
-    Score,
-    total=numbers,
-    normalized=numbers,
-    raw=numbers,
-    criteria=st.dictionaries(texts, criteria, max_size=3),
-    decided=st.sampled_from(["judge", "empty_response"]),
-)
+
+
+@st.composite
+def possible(draw: st.DrawFn) -> Score:
+    """Any score that a judge may have given on the scale from 0 to 1."""
+    value, first = draw(st.floats(0, 1)), draw(st.floats(0, 1))
+    one = CriterionScore(
+        value=value,
+        normalized=value,
+        label=draw(st.sampled_from("01")),
+        probabilities=draw(st.sampled_from([None, (first, 1 - first)])),
+        mass=draw(st.none() | numbers),
+        reason=draw(texts),
+        origin=draw(st.sampled_from(["asked", "cached", "ledger"])),
+    )
+    return Score(total=value, normalized=value, raw=value, criteria={"Correct": one})
+
+
+scores = possible()
 keys = st.builds(key, st.just("alice/x@1"), st.integers(0, 2**256 - 1), repeat=st.integers(0, 9))
 
 
@@ -249,6 +250,6 @@ def test_what_is_no_number_is_refused_and_nothing_is_kept(
 ) -> None:
     mass = score().criteria["Correct"].model_copy(update={"mass": value})
     for one in (score(value), score(criteria={"Correct": mass})):
-        with pytest.raises(InputError, match="finite"):
+        with pytest.raises(InputError, match=r"finite|outside the scale"):
             alice.scores.add(RUN, {key(x, 1): score(), key(x): one})
     assert of_run(alice, RUN) == []

@@ -3,6 +3,7 @@
 Every failure has the same body: `{"detail": [{"msg", "loc", "type"}], "code"}`.
 """
 
+import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,11 +13,13 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from starforge_rewards.errors import (
     Conflict,
+    DatabaseAway,
     EngineFailed,
     Forbidden,
     InputError,
@@ -28,6 +31,8 @@ from starforge_rewards.errors import (
 )
 from starforge_rewards.server.api.answers import answer
 from starforge_rewards.server.api.limits import RateLimited
+
+_log = logging.getLogger(__name__)
 
 Code = Literal[
     "invalid",
@@ -169,6 +174,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(StarforgeError, _of_ours)
     app.add_exception_handler(RequestValidationError, _of_parameters)
     app.add_exception_handler(HTTPException, _of_routing)
+    app.add_exception_handler(ClientDisconnect, _of_the_departed)
     app.add_exception_handler(Exception, _of_nobody)
 
 
@@ -185,6 +191,9 @@ async def _of_ours(request: Request, error: Exception) -> Response:
             means = means._replace(loc=(where, *_steps(field)))
         case RateLimited(wait=wait):
             msg, headers = str(error), {"retry-after": str(wait)}
+        case DatabaseAway():
+            _log.error("%s", error)
+            msg, headers = "the database cannot be used now", {"retry-after": RETRY_AFTER}
         case Unavailable():
             msg, headers = str(error), {"retry-after": RETRY_AFTER}
         case Unauthorized():
@@ -216,6 +225,11 @@ async def _of_routing(request: Request, error: Exception) -> Response:
     if error.status_code == 405:
         answered.headers["allow"] = ", ".join(sorted(_allowed(request)))
     return answered
+
+
+async def _of_the_departed(_request: Request, _error: Exception) -> Response:
+    """Nobody reads it; what was sent of the body was not all of it."""
+    return failure(422, "the body ends before its declared length", "body")
 
 
 async def _of_nobody(_request: Request, _error: Exception) -> Response:

@@ -5,6 +5,7 @@ import pytest
 
 from starforge_rewards.judge.config import ScriptedConfig
 from starforge_rewards.registry.database import Database
+from starforge_rewards.run import JudgeRecord
 from starforge_rewards.server.config import ServerConfig
 from tests.server.asking import BODY, RUBRIC, Server, codes, fields, serving
 
@@ -69,7 +70,7 @@ def test_a_call_under_the_callers_own_run_leaves_the_run_to_them(judged: Server)
 
 
 def test_a_run_of_another_judge_or_owner_is_a_conflict(judged: Server) -> None:
-    other = {"digest": "a" * 64, "identity": {}}
+    other = JudgeRecord.of({}).model_dump()
     judged.ask("alice", "PUT", "/api/runs/own-run-0001", {"role": "gate", "judge": other})
     refused = judged.ask("alice", "POST", SCORE, call(run="own-run-0001"))
     assert codes(refused) == (409, "version_conflict")

@@ -1,6 +1,7 @@
 import pytest
 from pydantic import JsonValue
 
+from starforge_rewards.run import JudgeRecord
 from tests.server.asking import RUBRIC, Server, codes, fields
 
 RUN = "/api/runs/run-00000001"
@@ -8,7 +9,7 @@ BODY: dict[str, JsonValue] = {
     "role": "benchmark_score",
     "runner": "judge",
     "subject": "model-a",
-    "judge": {"digest": "a" * 64, "identity": {"model": "m"}},
+    "judge": JudgeRecord.of({"model": "m"}).model_dump(),
     "citations": ["alice/answer-quality@1"],
 }
 ROW: dict[str, JsonValue] = {

@@ -1,0 +1,1 @@
+"""Rubrics as training rewards: environments, their verifiers, and one adapter for each trainer."""
