@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 RowModel = TypeVar("RowModel", bound=BaseModel)
 
+_TOGETHER = 1024
+"""Rows of a Parquet file that are in memory at a time."""
 _UNREADABLE = (ValueError, OverflowError, LookupError)
 """What pyarrow raises for a value that is no Python value: text that is not UTF-8, a date beyond
 year 9999, fields of one name, a time zone that nobody knows."""

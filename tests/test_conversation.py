@@ -6,6 +6,7 @@ from pydantic import ValidationError
 from starforge_rewards.conversation import Message, Rollout, ToolCall
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+NAME = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=20)
 CALLS = st.builds(
     ToolCall,
     name=TEXT,
@@ -35,7 +36,7 @@ JSON = st.recursive(
 @given(
     st.builds(
         Rollout,
-        id=st.none() | TEXT,
+        id=st.none() | NAME,
         prompt=CONTENT,
         response=CONTENT,
         reference=st.none() | TEXT,

@@ -150,7 +150,7 @@ def test_the_line_of_a_merged_field_is_that_of_what_holds_it(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "- 1\n", "just words\n", "5\n"])
 def test_a_document_that_is_no_mapping_is_refused(tmp_path: Path, text: str) -> None:
-    assert "dictionary" in refused(written(tmp_path, text)).problem
+    assert "mapping" in refused(written(tmp_path, text)).problem
 
 
 def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
@@ -241,8 +241,8 @@ def test_the_first_row_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
         (b'{"prompt": "a", "response": "b", "metadata": {"x": 1e999}}', "1e999 is too large"),
         (b'{"prompt": "a", "response": "b", "metadata": {"x": 1' + b"0" * 5000 + b"}}", "not JSON"),
         (b"[" * 100_000, "not JSON"),
-        (b"null", "dictionary"),
-        (b'"text"', "dictionary"),
+        (b"null", "mapping"),
+        (b'"text"', "mapping"),
     ],
 )
 def test_a_bad_row_is_refused_with_its_line(tmp_path: Path, row: bytes, said: str) -> None:

@@ -220,5 +220,7 @@ def names(at: Address) -> list[str]:
 
 
 def stop(hosted: Hosted) -> None:
-    """End an actor for good; its child processes end with it."""
+    """End an actor for good; its child processes end with it. Those of a Ray that is gone are."""
+    if not ray.is_initialized():
+        return  # and `ray.kill` would start another
     ray.kill(hosted.handle, no_restart=True)

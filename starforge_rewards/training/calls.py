@@ -107,7 +107,7 @@ def items_of(
         InputError: the lists are not equally long, or a field is refused.
     """
     count = len(responses)
-    held = {key: columns[key] for key in COLUMNS if isinstance(columns.get(key), list | tuple)}
+    held = {key: _listed(key, columns[key]) for key in COLUMNS if columns.get(key) is not None}
     for name, values in {"prompt": prompts, **held}.items():
         if len(values) != count:
             raise InputError(f"{len(values)} values for {count} completions", field=name)
@@ -116,6 +116,14 @@ def items_of(
         item_of(prompt, response, {key: values[at] for key, values in held.items()}, right)
         for at, (prompt, response, right) in enumerate(zip(prompts, responses, rights, strict=True))
     ]
+
+
+def _listed(name: str, values: Any) -> list[Any]:
+    """A column as a list, in whatever a trainer hands it over."""
+    if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
+        said = f"must hold one value for each completion, not {type(values).__name__}"
+        raise InputError(said, field=name)
+    return list(values)
 
 
 class Halves(NamedTuple):

@@ -7,6 +7,7 @@ judge lives on one loop that outlasts them all.
 import asyncio
 import atexit
 import os
+import sys
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack, suppress
@@ -49,6 +50,7 @@ class Link:
         self._client: httpx.AsyncClient | None = None
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="judge")
         self._thread.start()
+        self._last = False
         atexit.register(self.close)
 
     @property
@@ -97,7 +99,18 @@ class Link:
             if self._judge is None:
                 opened = open_judge(self._config, role=self._role, settings=Settings.read())
                 self._judge = GatheringJudge(await self._stack.enter_async_context(opened))
-        return await work(self._judge)
+        try:
+            return await work(self._judge)
+        finally:
+            self._end_before_ray()
+
+    def _end_before_ray(self) -> None:
+        """Ray ends itself when the process does, what was registered last first; so we come after
+        it, and what runs on it ends while it is still there."""
+        if not self._last and "ray" in sys.modules:
+            self._last = True
+            atexit.unregister(self.close)
+            atexit.register(self.close)
 
 
 def _forked() -> None:

@@ -97,3 +97,11 @@ def test_threads_that_come_first_make_one_reward(tmp_path: Path) -> None:
         thread.join()
     assert len({id(one) for one in made}) == 1
     assert reward_of(named, run_id="another-run-1") is not made[0]
+
+
+def test_a_column_may_come_in_any_form_and_is_never_passed_over() -> None:
+    references = np.array(["right", "also right"], dtype=object)
+    items = items_of(["p", "q"], ["a", "b"], {"reference": references})
+    assert [item.row.reference for item in items] == ["right", "also right"]
+    with pytest.raises(InputError, match="reference: must hold one value for each completion"):
+        items_of(["p", "q"], ["a", "b"], {"reference": "ri"})

@@ -78,7 +78,8 @@ def main(model: str, home: str, judge: str, wanted: str) -> None:
             break
         with suppress(queue.Empty):
             samples.append(worker.rollout_buffer.get(timeout=0.5))
-    worker.stop()
+    if not ended:  # TRL's stop waits for ever for a process that has failed
+        worker.stop()
     told = [
         {
             "prompt": one.prompt[0]["content"],

@@ -69,6 +69,7 @@ class _Editor:
                     words("h2", "Advice")
                     self._advice = block().props("aria-live=polite")
                 TryIt(visit, self._draft)
+        self._saving = False
         self._entitle()
         self._check()
 
@@ -112,6 +113,16 @@ class _Editor:
                 words("p", "Nothing to advise.", "sf-none")
 
     async def _save(self) -> None:
+        """Once at a time: a second press would meet the first one's version."""
+        if self._saving:
+            return
+        self._saving = True
+        try:
+            await self._save_now()
+        finally:
+            self._saving = False
+
+    async def _save_now(self) -> None:
         with self._notice.telling():
             checked = self._draft.check()
             if not self._name.validate():

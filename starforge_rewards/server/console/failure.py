@@ -23,6 +23,7 @@ def install(app: FastAPI) -> None:
     """Have NiceGUI's app show our own page."""
     app.add_exception_handler(StarforgeError, _of_ours)
     app.add_exception_handler(RequestValidationError, _of_parameters)
+    app.add_exception_handler(404, _of_routing)
 
 
 async def _of_ours(request: Request, error: Exception) -> Response:
@@ -37,6 +38,12 @@ async def _of_ours(request: Request, error: Exception) -> Response:
 
 async def _of_parameters(request: Request, _error: Exception) -> Response:
     return await _page(request, "The address of this page has a part that cannot be read.", 422)
+
+
+async def _of_routing(request: Request, _error: Exception) -> Response:
+    if "/_nicegui" in request.url.path:  # part of a page
+        return Response(status_code=404)
+    return await _page(request, "There is no such page.", 404)
 
 
 async def _page(request: Request, said: str, status: int) -> Response:

@@ -64,6 +64,7 @@ class _Rubrics:
         self._notice = Notice()
         self._list = block().props("aria-live=polite")
         self._pager = Pager(self._turn)
+        self._latest: object = None
         for control in (self._search, self._mine, self._archived):
             control.on_value_change(self._find)
         self._fill(first)
@@ -81,8 +82,10 @@ class _Rubrics:
             asked = _asked(
                 self._search.value or "", bool(self._mine.value), bool(self._archived.value)
             ).model_copy(update={"cursor": cursor})
+            self._latest = asked
             found = await self._visit.ask(lambda registry: registry.rubrics.list(asked))
-            self._fill(found)
+            if self._latest is asked:  # nothing else was typed meanwhile
+                self._fill(found)
 
     def _fill(self, found: Listing) -> None:
         self._list.clear()

@@ -58,6 +58,7 @@ class _Runs:
         self._notice = Notice()
         self._list = block().props("aria-live=polite")
         self._pager = Pager(self._turn)
+        self._latest: object = None
         for control in (self._role, self._status, self._rubric):
             control.on_value_change(self._find)
         self._fill(first)
@@ -78,7 +79,10 @@ class _Runs:
     async def _turn(self, cursor: str | None) -> None:
         with self._notice.telling():
             asked = _asked(**self._said()).model_copy(update={"cursor": cursor})
-            self._fill(await self._visit.ask(lambda registry: registry.runs.list(asked)))
+            self._latest = asked
+            found = await self._visit.ask(lambda registry: registry.runs.list(asked))
+            if self._latest is asked:  # nothing else was chosen meanwhile
+                self._fill(found)
 
     def _fill(self, found: RunListing) -> None:
         self._list.clear()

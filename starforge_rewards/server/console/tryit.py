@@ -57,8 +57,9 @@ class TryIt:
         result = (await score(ResolvedRubric.pin(rubric), [rollout], judge))[0]
         outcome = "scored" if isinstance(result, Score) else "unscored"
         state.metrics.judged.labels(outcome).inc()
-        with self._result:
-            _show(rubric, result)
+        if not self._result.is_deleted:  # whoever asked may have left meanwhile
+            with self._result:
+                _show(rubric, result)
 
     def _rollout(self) -> Rollout:
         try:

@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
+from starforge_rewards.run import JudgeRecord
 from tests.server.api.test_runs import BODY, RUN
 from tests.server.asking import Server, codes, fields
 
@@ -15,9 +16,18 @@ CRITERION: dict[str, JsonValue] = {
 }
 
 
+NAMES = ("Factually correct", "Answers the question asked", "Cites the handbook")
+JUDGE = JudgeRecord.of({"model": "m"}).digest
+
+
 def keyed(number: int = 0, **changes: JsonValue) -> dict[str, Any]:
     key = {"rubric": "alice/answer-quality@1", "evidence": f"{number:064x}", "repeat": 0}
-    score = {"total": 4.0, "normalized": 0.8, "raw": 0.8, "criteria": {"Right": CRITERION}}
+    score = {
+        "total": 4.0,
+        "normalized": 0.8,
+        "raw": 0.8,
+        "criteria": dict.fromkeys(NAMES, CRITERION),
+    }
     return {"key": key, "score": score | changes}
 
 
@@ -34,10 +44,10 @@ def test_scores_that_a_run_used_are_kept_found_again_and_shown(run: Server) -> N
         kept = run.ask("alice", "POST", f"{RUN}/scores", {"scores": scores})
         assert kept.json() == {"kept": 3}
     keys = [one["key"] for one in scores] + [keyed(9)["key"]]
-    wanted = {"judge": "a" * 64, "keys": keys}
+    wanted = {"judge": JUDGE, "keys": keys}
     found = run.ask("alice", "POST", "/api/scores/find", wanted).json()["scores"]
     assert sorted(one["key"]["evidence"] for one in found) == [f"{n:064x}" for n in range(3)]
-    assert {one["score"]["criteria"]["Right"]["origin"] for one in found} == {"ledger"}
+    assert {one["score"]["criteria"][NAMES[0]]["origin"] for one in found} == {"ledger"}
     page = run.ask("alice", "GET", f"{RUN}/scores?limit=2").json()
     rest = run.ask("alice", "GET", f"{RUN}/scores?limit=2&cursor={page['next']}").json()
     assert len(page["items"]) == 2
@@ -46,7 +56,7 @@ def test_scores_that_a_run_used_are_kept_found_again_and_shown(run: Server) -> N
 
 def test_nobody_finds_what_another_recorded(run: Server) -> None:
     run.ask("alice", "POST", f"{RUN}/scores", {"scores": [keyed()]})
-    wanted = {"judge": "a" * 64, "keys": [keyed()["key"]]}
+    wanted = {"judge": JUDGE, "keys": [keyed()["key"]]}
     assert run.ask("bob", "POST", "/api/scores/find", wanted).json() == {"scores": []}
     assert codes(run.ask("bob", "GET", f"{RUN}/scores")) == (404, "not_found")
     other = run.ask("bob", "POST", f"{RUN}/scores", {"scores": [keyed()]})
@@ -80,12 +90,12 @@ def test_a_score_is_finite_numbers(
 def test_a_batch_has_at_most_500_items(plain: Server) -> None:
     refused = plain.ask("alice", "POST", f"{RUN}/scores", {"scores": [keyed()] * 501})
     assert fields(refused) == [["body", "scores"]]
-    wanted = {"judge": "a" * 64, "keys": [keyed()["key"]] * 501}
+    wanted = {"judge": JUDGE, "keys": [keyed()["key"]] * 501}
     assert fields(plain.ask("alice", "POST", "/api/scores/find", wanted)) == [["body", "keys"]]
 
 
 @pytest.mark.parametrize("repeat", [-1, 2**31, 10**40])
 def test_a_repeat_is_a_number_that_a_database_holds(plain: Server, repeat: int) -> None:
     key = keyed()["key"] | {"repeat": repeat}
-    refused = plain.ask("alice", "POST", "/api/scores/find", {"judge": "a" * 64, "keys": [key]})
+    refused = plain.ask("alice", "POST", "/api/scores/find", {"judge": JUDGE, "keys": [key]})
     assert fields(refused) == [["body", "keys", 0, "repeat"]]

@@ -104,10 +104,10 @@ class Person:
 
 @contextmanager
 def tab_of(
-    browser: Browser, console: Console, owner: str, *, width: int = 1280
+    browser: Browser, console: Console, owner: str, *, width: int = 1280, admin: bool = False
 ) -> Iterator[Person]:
     """Somebody who is logged in; at the end, nothing went to another address or broke."""
-    token = console.tokens.create(owner)
+    token, began = console.tokens.create(owner, admin=admin), len(console.server.log)
     context = browser.new_context(viewport={"width": width, "height": 860})
     context.set_default_timeout(20_000)
     secret = console.tokens.begin_session(token.token)
@@ -136,5 +136,7 @@ def tab_of(
         yield person
         assert person.outside == []
         assert person.mistakes == []
+        log = "".join(console.server.log[began:])
+        assert "Traceback" not in log, log
     finally:
         context.close()

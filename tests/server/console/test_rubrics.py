@@ -86,3 +86,8 @@ def test_a_search_that_cannot_be_is_said(alice: Person) -> None:
 def test_an_address_that_cannot_be_read_is_a_page_that_says_so(alice: Person, query: str) -> None:
     assert alice.go(f"/rubrics?{query}") == 422
     expect(alice.alert()).to_be_visible()
+
+
+def test_an_address_of_no_page_is_a_page_that_says_so(alice: Person) -> None:
+    assert alice.go("/nowhere") == 404
+    expect(alice.alert()).to_have_text("There is no such page.")
