@@ -105,8 +105,7 @@ class Link:
             self._end_before_ray()
 
     def _end_before_ray(self) -> None:
-        """Ray ends itself when the process does, what was registered last first; so we come after
-        it, and what runs on it ends while it is still there."""
+        """Close before Ray does: at a process's end, what was registered last comes first."""
         if not self._last and "ray" in sys.modules:
             self._last = True
             atexit.unregister(self.close)
