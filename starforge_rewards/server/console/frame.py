@@ -50,9 +50,9 @@ def frame(visit: Visit | None, title: str, place: str = "") -> Iterator[None]:
         block("sf-fill")
         if visit is not None:
             _who(visit)
-    with (
-        ui.left_drawer(fixed=True, bordered=True).classes("sf-drawer").props("width=184") as drawer
-    ):
+    # Quasar opens it where there is room; NiceGUI's own way asks each page, and logs who left.
+    with ui.left_drawer(value=False, bordered=True).classes("sf-drawer") as drawer:
+        drawer.props("show-if-above width=184")
         _navigation(place)
     menu.on_click(drawer.toggle)
     with block("sf-page") as area:
