@@ -19,7 +19,7 @@ from starforge_rewards.registry.database import Database
 from starforge_rewards.registry.records import KeyedScore, ScoreKey, ScorePage, User
 from starforge_rewards.registry.runs import SqlRuns, Version
 from starforge_rewards.registry.upsert import insert_new
-from starforge_rewards.rubrics.check import impossible
+from starforge_rewards.rubrics.check import Checker
 from starforge_rewards.rubrics.weighted import Rubric, Score
 
 _TABLE = schema.scores
@@ -113,23 +113,23 @@ def _row(run: Any, of: Version, key: ScoreKey, score: Score) -> dict[str, Any]:
 def _refuse_impossible(
     connection: Connection, cited: Mapping[str, Version], scores: Mapping[ScoreKey, Score]
 ) -> None:
-    rubrics = {text: _rubric_of(connection, of) for text, of in cited.items()}
+    checkers = {text: _checker_of(connection, of) for text, of in cited.items()}
     for key, score in scores.items():
-        if (wrong := impossible(rubrics[key.rubric], score)) is not None:
+        if (wrong := checkers[key.rubric].impossible(score)) is not None:
             raise InputError(f"no score of {key.rubric}: {wrong}")
 
 
-def _rubric_of(connection: Connection, of: Version) -> Rubric:
+def _checker_of(connection: Connection, of: Version) -> Checker:
     table = schema.revisions
     found = select(table.c.body).where(
         table.c.rubric_id == of.rubric_id, table.c.version == of.version
     )
-    return _parsed(connection.execute(found).scalar_one())
+    return _checker(connection.execute(found).scalar_one())
 
 
 @lru_cache(maxsize=256)
-def _parsed(body: str) -> Rubric:
-    return Rubric.model_validate_json(body)
+def _checker(body: str) -> Checker:
+    return Checker(Rubric.model_validate_json(body))
 
 
 def _numbers(score: Score) -> Iterable[float]:

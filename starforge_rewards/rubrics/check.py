@@ -10,21 +10,33 @@ _SLACK = 1e-6
 
 def impossible(rubric: Rubric, score: Score) -> str | None:
     """What makes it impossible; None where it may well be right."""
-    if score.decided == "empty_response":
-        bottom = lowest(rubric)
-        same = (score.total, score.normalized) == (bottom.total, bottom.normalized)
-        return None if same and not score.criteria else "an empty response has the lowest score"
-    names = {criterion.name for criterion in rubric.criteria}
-    if strange := (score.criteria.keys() | score.unanswered.keys()) - names:
-        return f"{min(strange)!r} is no criterion of this version"
-    labels = {level.label for level in levels_of(rubric)}
-    for criterion in rubric.criteria:
-        got = score.criteria.get(criterion.name)
-        if got is None and criterion.weight:
-            return f"{criterion.name!r} has no value, and the total counts it"
-        if got is not None and (wrong := _wrong(rubric, got, labels)):
-            return f"{criterion.name!r}: {wrong}"
-    return _wrong_total(rubric, score)
+    return Checker(rubric).impossible(score)
+
+
+class Checker:
+    """Checks many scores of one rubric."""
+
+    def __init__(self, rubric: Rubric) -> None:
+        self._rubric = rubric
+        self._names = {criterion.name for criterion in rubric.criteria}
+        self._labels = {level.label for level in levels_of(rubric)}
+
+    def impossible(self, score: Score) -> str | None:
+        """As the function of this name."""
+        rubric = self._rubric
+        if score.decided == "empty_response":
+            bottom = lowest(rubric)
+            same = (score.total, score.normalized) == (bottom.total, bottom.normalized)
+            return None if same and not score.criteria else "an empty response has the lowest score"
+        if strange := (score.criteria.keys() | score.unanswered.keys()) - self._names:
+            return f"{min(strange)!r} is no criterion of this version"
+        for criterion in rubric.criteria:
+            got = score.criteria.get(criterion.name)
+            if got is None and criterion.weight:
+                return f"{criterion.name!r} has no value, and the total counts it"
+            if got is not None and (wrong := _wrong(rubric, got, self._labels)):
+                return f"{criterion.name!r}: {wrong}"
+        return _wrong_total(rubric, score)
 
 
 def _wrong(rubric: Rubric, got: CriterionScore, labels: set[str]) -> str | None:
