@@ -193,3 +193,10 @@ def test_an_archived_rubric_leaves_the_listing_and_nothing_else(alice: Registry)
     assert alice.rubrics.put(REF, rubric(scale_max=10)).version == 2
     assert alice.rubrics.show(REF).archived
     assert not alice.rubrics.archive(REF, archived=False).archived
+
+
+def test_a_write_key_that_was_used_for_another_body_is_refused(alice: Registry) -> None:
+    alice.rubrics.put(REF, rubric(), write_key="k1")
+    with pytest.raises(Conflict, match="'k1' was used for another body"):
+        alice.rubrics.put(REF, rubric(description="Other."), write_key="k1")
+    assert alice.rubrics.show(REF).version == 1

@@ -311,3 +311,11 @@ def test_times_are_moments_of_utc(alice: Registry) -> None:
     assert isinstance(record.created_at, datetime)
     assert record.created_at.utcoffset() is not None
     assert record.created_at.utcoffset().total_seconds() == 0  # type: ignore[union-attr]
+
+
+def test_rows_that_share_a_position_are_not_parted_by_a_page(alice: Registry) -> None:
+    alice.runs.put(RUN, run())
+    rows = [ResultRow(key=f"row-{n:03}", outcome="scored", total=1.0) for n in range(30)]
+    alice.runs.add_results(RUN, rows)
+    assert alice.runs.results(RUN, limit=10) == rows
+    assert alice.runs.results(RUN, after=0, limit=10) == []
