@@ -6,11 +6,11 @@ raises goes through as it is and becomes no `NoAnswer`; return one to play a jud
 
 import asyncio
 import hashlib
-import importlib
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+from starforge_rewards import functions
 from starforge_rewards.errors import InputError
 from starforge_rewards.judge.config import Common
 from starforge_rewards.judge.identity import JudgeIdentity
@@ -96,18 +96,7 @@ def load_function(named: str) -> Scripted:
     Raises:
         InputError: it is written otherwise, does not import, or is not there.
     """
-    module_name, _, name = named.partition(":")
-    if not module_name or not name:
-        raise InputError(f"{named!r} is not of the form module:function", field="function")
-    try:
-        module = importlib.import_module(module_name)
-    except Exception as error:  # a border: importing runs code that is not ours
-        problem = f"cannot import {module_name}: {type(error).__name__}: {error}"
-        raise InputError(problem, field="function") from error
-    function = getattr(module, name, None)
-    if not callable(function):
-        raise InputError(f"{module_name} has no function {name}", field="function")
-    scripted: Scripted = function
+    scripted: Scripted = functions.load(named, field="function", kind="function")
     return scripted
 
 

@@ -6,7 +6,6 @@ run that used another score, or an incomplete one, keeps its own beside it, whic
 """
 
 import hashlib
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -93,10 +92,6 @@ def _id(recorder: str, judge: str, key: ScoreKey) -> bytes:
 
 
 def _row(run: Any, of: Version, key: ScoreKey, score: Score) -> dict[str, Any]:
-    if not all(map(math.isfinite, _numbers(score))):
-        raise InputError(
-            f"the score of evidence {key.evidence[:12]} has a number that is not finite"
-        )
     return {
         "id": _id(run.owner, run.judge_digest, key),
         "rubric_id": of.rubric_id,
@@ -130,12 +125,6 @@ def _checker_of(connection: Connection, of: Version) -> Checker:
 @lru_cache(maxsize=256)
 def _checker(body: str) -> Checker:
     return Checker(Rubric.model_validate_json(body))
-
-
-def _numbers(score: Score) -> Iterable[float]:
-    yield from (score.total, score.normalized, score.raw)
-    for each in score.criteria.values():
-        yield from (each.value, each.normalized, each.mass or 0.0, *(each.probabilities or ()))
 
 
 def _beside(row: dict[str, Any], run_id: str) -> dict[str, Any]:

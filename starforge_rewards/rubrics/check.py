@@ -26,7 +26,8 @@ class Checker:
         rubric = self._rubric
         if score.decided == "empty_response":
             bottom = lowest(rubric)
-            same = (score.total, score.normalized) == (bottom.total, bottom.normalized)
+            numbers = (score.total, score.normalized, score.raw)
+            same = numbers == (bottom.total, bottom.normalized, bottom.raw)
             return None if same and not score.criteria else "an empty response has the lowest score"
         if strange := (score.criteria.keys() | score.unanswered.keys()) - self._names:
             return f"{min(strange)!r} is no criterion of this version"
@@ -47,6 +48,8 @@ def _wrong(rubric: Rubric, got: CriterionScore, labels: set[str]) -> str | None:
         return f"{got.value} is outside the scale"
     if not _near((got.value - low) / (high - low), got.normalized):
         return "value and normalized do not agree"
+    if got.mass is not None and not math.isfinite(got.mass):
+        return "its mass is not finite"
     if got.probabilities is not None and not (
         len(got.probabilities) == len(labels)
         and min(got.probabilities) >= 0

@@ -4,7 +4,6 @@ A training run names itself; the rubrics that it meets first are its own until i
 the server was started again meanwhile.
 """
 
-import asyncio
 import re
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -22,9 +21,9 @@ from starforge_rewards.run import Run
 from starforge_rewards.training import grouping
 from starforge_rewards.training.environment import Loaded, load_environment
 from starforge_rewards.training.imputing import PromptScores, impute
-from starforge_rewards.training.reward import Item, Reward, combined, without_reasoning
-from starforge_rewards.training.stand import verifiers_of
-from starforge_rewards.training.verify import Asking, ByRubric
+from starforge_rewards.training.panel import Panel
+from starforge_rewards.training.reward import Item, Reward
+from starforge_rewards.training.verify import Asking
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _MOST_RUNS = 1000
@@ -41,7 +40,7 @@ class Standing:
             NotFound: a reference names nothing that the asker may read.
         """
         self._environment, self._ledger = loaded.environment, ledger
-        self._verifiers = verifiers_of(loaded, resolver)
+        self._panel = Panel(loaded, resolver)
         self._known = PromptScores()
         self._http: httpx.AsyncClient | None = None
 
@@ -61,16 +60,7 @@ class Standing:
         return rewards if filled is None else filled
 
     async def _scored(self, judge: Judge, items: Sequence[Item]) -> list[Reward]:
-        shown = items
-        if not self._environment.keep_reasoning:
-            shown = [one._replace(response=without_reasoning(one.response)) for one in items]
-        by_id = not all(isinstance(verifier, ByRubric) for verifier in self._verifiers)
-        unique = grouping.unique(shown, by_id=by_id)
-        asking = Asking(judge, self._ledger, self._client)
-        async with asyncio.TaskGroup() as group:
-            works = [group.create_task(v.verify(unique.items, asking)) for v in self._verifiers]
-        parts = zip(*(work.result() for work in works), strict=True)
-        return unique.scattered([combined(each) for each in parts])
+        return await self._panel.rewards(items, Asking(judge, self._ledger, self._client))
 
     def _client(self) -> httpx.AsyncClient:
         """For verifiers that are servers of the user's."""

@@ -92,8 +92,11 @@ def response_in(query: str, prompt: str) -> str:
     """What the policy wrote: a query without its prompt and without the end of the turn.
 
     Raises:
-        InputError: the query does not hold the prompt, as where the prompt was cut.
+        InputError: the query does not hold the prompt, as where the prompt was cut; or there is
+            none.
     """
+    if not prompt:
+        raise InputError("is empty: a rollout answers something", field="prompts")
     before, found, after = query.partition(prompt)
     if not found or not _BEGIN.fullmatch(before):
         raise InputError("does not begin with its prompt: was the prompt cut?", field="query")
@@ -108,7 +111,7 @@ def row_of(label: object) -> Mapping[str, Any]:
     """
     try:
         row = json.loads(label) if isinstance(label, str) else label
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON: {error}", field="labels") from None
     if not isinstance(row, Mapping):
         raise InputError("must be a JSON object of a task's columns", field="labels")

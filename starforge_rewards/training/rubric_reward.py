@@ -12,9 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from starforge_rewards.errors import StarforgeError, first_problem
+from starforge_rewards.errors import StarforgeError
 from starforge_rewards.judge.config import AnyJudge, remembers
 from starforge_rewards.judge.gather import GatheringJudge
 from starforge_rewards.registry.folder import RowRubrics
@@ -28,10 +26,10 @@ from starforge_rewards.training.environment import Loaded, load_environment
 from starforge_rewards.training.imputing import impute
 from starforge_rewards.training.link import link_to
 from starforge_rewards.training.live import Job, Live
-from starforge_rewards.training.reward import Item, Reward, combined, without_reasoning
-from starforge_rewards.training.stand import verifiers_of
+from starforge_rewards.training.panel import Panel
+from starforge_rewards.training.reward import Item, Reward
 from starforge_rewards.training.tally import RewardMetrics
-from starforge_rewards.training.verify import Asking, ByRubric
+from starforge_rewards.training.verify import Asking
 
 _TOGETHER = 64
 """Rollouts of a stream that are scored together."""
@@ -79,14 +77,14 @@ class RubricReward:
         self._as_owner = as_owner
         with open_resolver(Settings.read(), as_owner) as registry:
             resolver = registry.rubrics if isinstance(registry, Registry) else registry
-            self._verifiers = verifiers_of(self._loaded, resolver)
+            self._panel = Panel(self._loaded, resolver)
         self._newer: list[str] = []
         self._live: Live | None = None
 
     @property
     def pinned(self) -> list[str]:
         """The rubrics that hold for the life of this object, by reference or digest."""
-        held = self._rubrics()
+        held = self._panel.rubrics
         return [str(rubric) for rubric in held if not isinstance(rubric, RowRubrics)]
 
     @property
@@ -95,7 +93,7 @@ class RubricReward:
 
         Of the first rubric verifier, as `Reward.criteria` is.
         """
-        first = next((v.rubric for v in self._verifiers if isinstance(v, ByRubric)), None)
+        first = next(iter(self._panel.rubrics), None)
         if not isinstance(first, ResolvedRubric):
             return []
         return [criterion.name for criterion in first.rubric.criteria]
@@ -208,10 +206,7 @@ class RubricReward:
         return Job(self.run_id, self.role, self.subject, self._as_owner, reuse)
 
     def _row_rubrics(self) -> list[RowRubrics]:
-        return [rubric for rubric in self._rubrics() if isinstance(rubric, RowRubrics)]
-
-    def _rubrics(self) -> list[ResolvedRubric | RowRubrics]:
-        return [v.rubric for v in self._verifiers if isinstance(v, ByRubric)]
+        return [rubric for rubric in self._panel.rubrics if isinstance(rubric, RowRubrics)]
 
     def _judged(self, items: Sequence[Item]) -> list[Reward]:
         here = self._connected()
@@ -249,50 +244,16 @@ class RubricReward:
     async def _score(self, judge: GatheringJudge, items: Sequence[Item]) -> list[Reward]:
         here = self._connected()
         ledger = await here.open(self._job(), judge.identity, self._row_rubrics())
-        shown = [self._shown(item) for item in items]
-        usable = [item for item in shown if isinstance(item, Item)]
-        by_id = not all(isinstance(verifier, ByRubric) for verifier in self._verifiers)
-        unique = grouping.unique(usable, by_id=by_id)
-        asking = Asking(judge, ledger, here.link.client)
-        judged = iter(unique.scattered(await self._verified(unique.items, asking)))
-        rewards = [next(judged) if isinstance(item, Item) else item for item in shown]
+        rewards = await self._panel.rewards(items, Asking(judge, ledger, here.link.client))
         if self.environment.on_failure == "prompt_median":
             here.known.add(_prompts(items), rewards)
         if ledger is not None:
             ledger.announce()
         return rewards
 
-    def _shown(self, item: Item) -> Item | Reward:
-        """What verifiers are shown of a rollout; a reward without a value where it is no text."""
-        try:
-            response = item.row.rollout(item.response).response
-        except ValidationError as error:
-            problem = first_problem(error)
-            return Reward(value=None, cause="not_text", detail=problem.said)
-        kept = self.environment.keep_reasoning
-        return Item(item.row, response if kept else without_reasoning(response))
-
-    async def _verified(self, items: Sequence[Item], asking: Asking) -> list[Reward]:
-        try:
-            async with asyncio.TaskGroup() as group:
-                works = [
-                    group.create_task(verifier.verify(items, asking))
-                    for verifier in self._verifiers
-                ]
-        except BaseExceptionGroup as failed:
-            raise _first(failed) from failed
-        parts = zip(*(work.result() for work in works), strict=True)
-        return [combined(each) for each in parts]
-
 
 def _prompts(items: Sequence[Item]) -> list[str]:
     return [grouping.prompt_key(item.row.prompt) for item in items]
-
-
-def _first(failed: BaseExceptionGroup) -> BaseException:
-    """What went wrong first, for callers who wait for one thing."""
-    first = failed.exceptions[0]
-    return _first(first) if isinstance(first, BaseExceptionGroup) else first
 
 
 def _replaced(

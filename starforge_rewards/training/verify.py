@@ -5,7 +5,6 @@ a judge that failed, a plugin that raised, an endpoint that answered no number.
 """
 
 import asyncio
-import importlib
 import inspect
 import math
 import numbers
@@ -16,6 +15,7 @@ from typing import NamedTuple, Protocol
 
 import httpx
 
+from starforge_rewards import functions
 from starforge_rewards.errors import InputError, Unavailable
 from starforge_rewards.judge.protocol import Judge
 from starforge_rewards.registry.folder import RowRubrics
@@ -176,16 +176,5 @@ def load_plugin(named: str) -> Plugin:
     Raises:
         InputError: it is written otherwise, does not import, or is not there.
     """
-    module_name, _, name = named.partition(":")
-    if not module_name or not name:
-        raise InputError(f"{named!r} is not of the form module:callable", field="plugin")
-    try:
-        module = importlib.import_module(module_name)
-    except Exception as error:  # a border: importing runs code that is not ours
-        problem = f"cannot import {module_name}: {type(error).__name__}: {error}"
-        raise InputError(problem, field="plugin") from error
-    function = getattr(module, name, None)
-    if not callable(function):
-        raise InputError(f"{module_name} has no callable {name}", field="plugin")
-    plugin: Plugin = function
+    plugin: Plugin = functions.load(named, field="plugin", kind="callable")
     return plugin

@@ -132,3 +132,10 @@ def test_it_conforms_in_openrlhfs_environment() -> None:
 def test_importing_it_loads_no_torch() -> None:
     code = "import sys, starforge_rewards.training.openrlhf; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_prompt_that_is_empty_and_a_label_nested_too_deeply_are_refused() -> None:
+    with pytest.raises(InputError, match="prompts: is empty"):
+        items_in(["<user>hi</s>"], [""], ["x"], "reference")
+    with pytest.raises(InputError, match="labels: not JSON"):
+        items_in(["hi there"], ["hi"], ["[" * 200_000], "row")

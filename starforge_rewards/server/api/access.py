@@ -7,7 +7,7 @@ parameter is wrong.
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from fastapi import Security
 from fastapi.exceptions import RequestValidationError
@@ -72,6 +72,9 @@ Asks = Annotated[Asker, Security(bearer)]
 class TokenFirst(APIRoute):
     """A route whose parameters are only complained of to somebody with a valid token."""
 
+    reads: ClassVar[Bearer] = bearer
+    """Where the token stands in a request."""
+
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
 
@@ -79,8 +82,7 @@ class TokenFirst(APIRoute):
             try:
                 return await handle(request)
             except RequestValidationError:
-                asker = await bearer(request)
-                await run_in_threadpool(asker.user)
+                await run_in_threadpool((await self.reads(request)).user)
                 raise
 
         return after_token

@@ -8,14 +8,11 @@ it. A bearer token does as well.
 
 import base64
 import binascii
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Security
-from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.models import HTTPBase
-from fastapi.routing import APIRoute
-from fastapi.security.base import SecurityBase
 from pydantic import BaseModel, Field, JsonValue
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
@@ -25,7 +22,7 @@ from starforge_rewards.errors import Unauthorized
 from starforge_rewards.registry.records import User
 from starforge_rewards.registry.sql import registry_of
 from starforge_rewards.run import RunId
-from starforge_rewards.server.api.access import Asker, bearer
+from starforge_rewards.server.api.access import Asker, Bearer, TokenFirst, bearer
 from starforge_rewards.server.api.answers import answer
 from starforge_rewards.server.api.body import RawBody, check, object_in, takes
 from starforge_rewards.server.api.document import failures
@@ -72,7 +69,7 @@ class OpenRlhfAnswer(BaseModel):
     """`sf_valid`: 0 where a number stands in for a failure, as the environment declares."""
 
 
-class BearerOrBasic(SecurityBase):
+class BearerOrBasic(Bearer):
     """Reads `Authorization: Basic`, whose password is the token, or a bearer token."""
 
     def __init__(self) -> None:
@@ -96,20 +93,10 @@ either = BearerOrBasic()
 Asks = Annotated[Asker, Security(either)]
 
 
-class TokenFirst(APIRoute):
-    """A route whose parameters are only complained of to somebody with a valid token."""
+class EitherFirst(TokenFirst):
+    """As `TokenFirst`, of a token in either place."""
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-
-        async def after_token(request: Request) -> Response:
-            try:
-                return await handle(request)
-            except RequestValidationError:
-                await run_in_threadpool((await either(request)).user)
-                raise
-
-        return after_token
+    reads = either
 
 
 _FAILURES = failures(401, 404, 409, 413, 422, 429, 502, 503)
@@ -124,7 +111,7 @@ _SLIME_EXAMPLE: JsonValue = {
     "label": "No. It gets hot (handbook, section 2).",
 }
 
-router = APIRouter(prefix="/api/rewards", tags=["rewards"], route_class=TokenFirst)
+router = APIRouter(prefix="/api/rewards", tags=["rewards"], route_class=EitherFirst)
 
 
 @router.post(
